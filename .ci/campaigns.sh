@@ -1,4 +1,4 @@
-# Runs what takes too long for every change: random faults, fuzzers, mutants, and measurements against the peers.
+# Runs what takes too long for every change: random faults, fuzzers, mutants, a GPU's sums, and measurements against the peers.
 
 # number_after OPTION DEFAULT ARGUMENT...: the number that follows the one option there may be.
 number_after() {
@@ -41,6 +41,24 @@ campaign_mutants() {
   unlock
   use_ccache
   python3 tests/mutants/run.py
+}
+
+# A GPU's sums: the bits of their arithmetic, on so many elements of any bits for each, and what nvcc makes of them. Needs no GPU.
+campaign_gpu_kernels() {
+  local tuples shard environment=.venv-disassembler running=()
+  tuples=$(number_after --tuples 10000000 "$@")
+  lock
+  configure_and_build release kernels_test
+  # CUDA's toolkit need not have them; tests/gpu/sum_kernels.py says what it leaves out without them.
+  (need_environment_of disassembler "$environment" tests/gpu/requirements.txt "shows instructions of a GPU") || true
+  unlock
+  for ((shard = 0; shard < $(nproc); ++shard)); do
+    env GTEST_TOTAL_SHARDS="$(nproc)" GTEST_SHARD_INDEX="$shard" FCCL_TEST_TUPLES="$tuples" \
+      build/tests/unit/kernels_test --gtest_filter='*GpuSum*' --gtest_brief=1 &
+    running+=($!)
+  done
+  for shard in "${running[@]}"; do wait "$shard" || die "the sums of a GPU have not the bits of src/kernels"; done
+  python3 tests/gpu/sum_kernels.py --tools "$(echo "$environment"/lib/python3*/site-packages/nvidia/cu13/bin)"
 }
 
 campaign_attack() {

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 
+#include "device/reduction.h"
 #include "os/per_process.h"
 
 namespace fccl::core {
@@ -126,6 +127,7 @@ Result<void> CudaDevice::find_limits(int ordinal) {
   limits_.pins_read_only = attribute(CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED) != 0;
   limits_.lends = attribute(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) != 0 &&
                   attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) != 0;
+  limits_.why_no_sums = CudaKernels::why_none(driver_, attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR));
   limits_.is_part_of_gpu = std::string(name.data()).find(" MIG ") != std::string::npos;
   return {};
 }
@@ -201,16 +203,24 @@ Result<Descriptor> CudaDevice::lend(const DeviceMemory& memory) {
   return static_cast<const CudaMemory&>(memory).lend(checker());
 }
 
-Result<std::unique_ptr<DeviceMemory>> CudaDevice::borrow(const Descriptor& lent, size_t bytes) {
+// CUDA knows no access to a GPU's memory for reading alone.
+Result<std::unique_ptr<DeviceMemory>> CudaDevice::borrow(const Descriptor& lent, size_t bytes, Access /*access*/) {
   if (is_of_parent()) return fail(check(CUDA_SUCCESS, "borrow memory", "").error());
   auto borrowed = std::make_unique<CudaMemory>(shared_from_this(), driver_, device_);
   FCCL_TRY(borrowed->borrow(lent, bytes, checker()));
   return borrowed;
 }
 
-Result<void> CudaDevice::share(const DeviceMemory& memory) {
+Result<void> CudaDevice::share(const DeviceMemory& memory, Access /*access*/) {
   if (is_of_parent()) return check(CUDA_SUCCESS, "reach memory", "");
   return static_cast<const CudaMemory&>(memory).let(device_, checker());
+}
+
+Result<void> CudaDevice::load(size_t sources) {
+  if (is_of_parent()) return check(CUDA_SUCCESS, "load kernels", "");
+  if (!limits_.why_no_sums.empty())
+    return fail(fcclSystemError, fmt::format("GPU {} has no kernels of sums: {}", limits_.ordinal, limits_.why_no_sums));
+  return kernels_.load(driver_, sources, checker());
 }
 
 Result<Queue> CudaDevice::make_queue() {
@@ -297,6 +307,22 @@ Result<void> CudaDevice::copy(Queue queue, const Copy& copy) {
                             copy.rows, limits_.ordinal, copy.to_pitch, copy.from_pitch, limits_.most_pitch));
   const CUDA_MEMCPY2D rows = driver_copy(copy);
   return check(driver_.copy_rows(&rows, stream_of(queue)), "copy rows", "cuMemcpy2DAsync");
+}
+
+Result<void> CudaDevice::reduce(Queue queue, const Reduction& reduction) {
+  if (is_of_parent()) return check(CUDA_SUCCESS, "launch a kernel", "");
+  const auto kernel = sum_kernel(reduction);
+  const CUfunction found = kernel ? kernels_.of(*kernel) : nullptr;
+  if (found == nullptr)
+    return fail(fcclInvalidArgument,
+                fmt::format("cannot reduce {} sources of {} by {} on GPU {}: no such kernel is loaded",
+                            reduction.sources.size(), name_of(reduction.dtype), name_of(reduction.op), limits_.ordinal));
+  if (reduction.count == 0) return {};
+  gpu::SumWork work = work_of(reduction);
+  std::array<void*, 1> parameters{&work};
+  return check(driver_.launch_kernel(found, blocks_of(reduction), 1, 1, gpu::kThreadsPerBlock, 1, 1, 0, stream_of(queue),
+                                     parameters.data(), nullptr),
+               "launch a kernel", "cuLaunchKernel");
 }
 
 Result<void> CudaDevice::words(Queue queue, std::span<const WordOperation> operations) {

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "device/cuda_driver.h"
+#include "device/cuda_kernels.h"
 #include "device/cuda_memory.h"
 #include "device/device.h"
 #include "os/forks.h"
@@ -25,8 +26,9 @@ class CudaDevice : public Device, public std::enable_shared_from_this<CudaDevice
   Result<std::unique_ptr<PinnedMemory>> pin_read_only(std::span<const std::byte> memory) override;
   Result<std::unique_ptr<DeviceMemory>> make_memory(size_t bytes) override;
   Result<Descriptor> lend(const DeviceMemory& memory) override;
-  Result<std::unique_ptr<DeviceMemory>> borrow(const Descriptor& lent, size_t bytes) override;
-  Result<void> share(const DeviceMemory& memory) override;
+  Result<std::unique_ptr<DeviceMemory>> borrow(const Descriptor& lent, size_t bytes, Access access) override;
+  Result<void> share(const DeviceMemory& memory, Access access) override;
+  Result<void> load(size_t sources) override;
   Result<Queue> make_queue() override;
   Result<Mark> make_mark() override;
   void drop(Queue queue) override;
@@ -37,6 +39,7 @@ class CudaDevice : public Device, public std::enable_shared_from_this<CudaDevice
   Result<bool> is_capturing(Queue queue) const override;
   Result<bool> is_idle(Queue queue) const override;
   Result<void> copy(Queue queue, const Copy& copy) override;
+  Result<void> reduce(Queue queue, const Reduction& reduction) override;
   Result<void> words(Queue queue, std::span<const WordOperation> operations) override;
   Result<void> record(Queue queue, Mark mark) override;
   Result<void> await(Queue queue, Mark mark) override;
@@ -60,6 +63,7 @@ class CudaDevice : public Device, public std::enable_shared_from_this<CudaDevice
   const unsigned forks_ = forks();
   CUcontext context_ = nullptr;
   DeviceLimits limits_;
+  CudaKernels kernels_;
 };
 
 }  // namespace fccl::core

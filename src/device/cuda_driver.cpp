@@ -141,11 +141,15 @@ Result<CudaDriver> find_functions(void* library) {
   find("cuEventRecord", found.event_record);
   find("cuMemcpyAsync", found.copy);
   find("cuMemcpy2DAsync_v2", found.copy_rows);
+  find("cuModuleLoadData", found.module_load_data);
+  find("cuModuleGetFunction", found.module_get_function);
+  find("cuLaunchKernel", found.launch_kernel);
   if (!missing.empty())
     return fail(fcclSystemError,
                 fmt::format("cannot use a GPU: no driver that FCCL can use ({} has no {}); install one of CUDA 11.7 or later",
                             kLibrary, missing));
   find("cuStreamBatchMemOp_v2", found.stream_batch);
+  find("cuFuncLoad", found.function_load);
   return found;
 }
 

@@ -50,6 +50,10 @@ struct CudaDriver {
   decltype(&::cuEventRecord) event_record;
   decltype(&::cuMemcpyAsync) copy;
   decltype(&::cuMemcpy2DAsync_v2) copy_rows;
+  decltype(&::cuModuleLoadData) module_load_data;
+  decltype(&::cuModuleGetFunction) module_get_function;
+  decltype(&::cuLaunchKernel) launch_kernel;
+  decltype(&::cuFuncLoad) function_load;            // null if the driver is older than CUDA 12.4
   decltype(&::cuStreamBatchMemOp_v2) stream_batch;  // null if the driver is older than CUDA 11.7
 
   // Returns a text such as "CUDA_ERROR_INVALID_VALUE (invalid argument)".

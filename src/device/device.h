@@ -1,8 +1,8 @@
 // Device: the interface to one GPU, and the rules for calling it.
 //
 // There are three kinds of functions, with a rule for each:
-//   set up    (pin, make, drop) may wait for the GPU's earlier work. So the caller must not hold a lock that another thread
-//             needs to release the GPU.
+//   set up    (pin, make, load, drop) may wait for the GPU's earlier work. So the caller must not hold a lock that another
+//             thread needs to release the GPU.
 //   look      report the present state, and never wait.
 //   enqueue   append an operation to a queue, and return. Only the thread that issues the collective calls them, before the
 //             call returns; no other thread of the library ever calls the GPU. A full queue blocks every thread of the
@@ -21,6 +21,8 @@
 
 namespace fccl::core {
 
+struct Reduction;
+
 // The properties of a device, constant for its whole life.
 struct DeviceLimits {
   std::string name;      // "NVIDIA H100 80GB HBM3, compute capability 9.0, driver 13.0"
@@ -34,6 +36,7 @@ struct DeviceLimits {
   size_t most_pitch = 0;        // bytes; a copy of rows with a larger pitch is refused
   bool pins_read_only = false;  // true if pin_read_only works
   bool lends = false;           // true if make_memory, lend and borrow work
+  std::string why_no_sums;      // why load and reduce do not work, "" if they do
   bool is_part_of_gpu = false;  // true for an instance into which MIG divides a GPU; instances have the GPU's bus_id
 };
 
@@ -55,6 +58,9 @@ class PinnedMemory {
   // Returns the GPU's address for the host address `host`; the two may differ.
   virtual std::byte* device_address(const void* host) const = 0;
 };
+
+// What GPUs other than its own may do with memory that the library has made. A GPU always reads and writes its own.
+enum class Access : uint8_t { read, write };
 
 // Memory of a GPU that this library made, or that another process made and lent, at one address for all GPUs of this process.
 // It stays until the last process that has it has let it go, even if the one that made it has ended. The destructor counts as a
@@ -124,15 +130,17 @@ class Device {
   virtual Result<std::unique_ptr<PinnedMemory>> pin(std::span<std::byte> memory) = 0;
   // Likewise pins pages that the process may only read, such as those of a peer. The GPU may only read them, too.
   virtual Result<std::unique_ptr<PinnedMemory>> pin_read_only(std::span<const std::byte> memory) = 0;
-  // Makes memory of this GPU, of at least so many bytes. This GPU alone may write it.
+  // Makes memory of this GPU, of at least so many bytes.
   virtual Result<std::unique_ptr<DeviceMemory>> make_memory(size_t bytes) = 0;
   // Returns a descriptor of memory that make_memory made, by which another process borrows it. The descriptor is
   // not a file that the other process can open: a socket carries it there.
   virtual Result<Descriptor> lend(const DeviceMemory& memory) = 0;
-  // Maps memory that another process has lent, for this GPU to read. It takes no hold of the descriptor.
-  virtual Result<std::unique_ptr<DeviceMemory>> borrow(const Descriptor& lent, size_t bytes) = 0;
-  // Lets this GPU read memory that another GPU of this process has made or borrowed.
-  virtual Result<void> share(const DeviceMemory& memory) = 0;
+  // Maps memory that another process has lent, for this GPU to read, or to write, too. It takes no hold of the descriptor.
+  virtual Result<std::unique_ptr<DeviceMemory>> borrow(const Descriptor& lent, size_t bytes, Access access) = 0;
+  // Lets this GPU use memory that another GPU of this process has made or borrowed.
+  virtual Result<void> share(const DeviceMemory& memory, Access access) = 0;
+  // Loads the kernels of all sums of so many sources, 2 to 8. No first launch of one waits for the GPU then.
+  virtual Result<void> load(size_t sources) = 0;
   // The queue and the default stream do not wait for each other.
   virtual Result<Queue> make_queue() = 0;
   virtual Result<Mark> make_mark() = 0;
@@ -154,6 +162,8 @@ class Device {
 
   // ---- Enqueue
   virtual Result<void> copy(Queue queue, const Copy& copy) = 0;
+  // Enqueues the kernel of a sum, which has been loaded.
+  virtual Result<void> reduce(Queue queue, const Reduction& reduction) = 0;
   // Enqueues the operations in this order.
   virtual Result<void> words(Queue queue, std::span<const WordOperation> operations) = 0;
   // Sets the mark behind the queue's present entries. A queue that awaits the mark waits for them.

@@ -22,10 +22,11 @@ struct LandingPlace {
   std::array<uint64_t, 2> memory{};
 };
 
-// Slots are used in turn, by the numbers of a lane's steps. A DeviceLane owns it, and destroys it when its queue is idle: no
-// GPU of this process writes to the rank's own slots any more. A peer's GPU may still read them, after a failure; so their
-// pages stay as long as a peer has them. Where slots lie, a maker decides: HostLanding or PeerLanding. Making one, reach and
-// the destructor are set-up functions of the device.
+// Slots are used in turn, by the numbers of a lane's steps. A rank writes its own gather slots, and all peers read them. Of
+// pair slots it has a ring for each peer; the peer's GPU alone writes these, and its own reads them. A DeviceLane owns a
+// landing, and destroys it when its queue is idle: no GPU of this process writes to the rank's own slots any more. A peer's GPU
+// may still read them, after a failure; so their pages stay as long as a peer has them. Where slots lie, a maker decides:
+// HostLanding or PeerLanding. Making one, reach and the destructor are set-up functions of the device.
 class LandingSlots {
  public:
   static constexpr uint64_t kSlots = 4;
@@ -46,10 +47,15 @@ class LandingSlots {
 
   int rank() const { return rank_; }
   int ranks() const { return static_cast<int>(begins_.size()); }
-  size_t slot_bytes() const { return bytes_ / kSlots; }
+  size_t slot_bytes() const { return bytes_ / kSlots / static_cast<size_t>(rings_); }
   // Return a rank's slot of a step, as its GPU finds it, and as this process does if slots lie in host memory. A peer's may
   // only be read.
   std::byte* device_slot(int rank, uint64_t step) const { return begins_[rank].on_gpu + step % kSlots * slot_bytes(); }
+  // Returns the pair slot at rank `owner` that rank `source` fills.
+  std::byte* device_pair_slot(int owner, int source, uint64_t step) const {
+    const auto ring = static_cast<uint64_t>(source < owner ? source : source - 1);
+    return begins_[owner].on_gpu + (ring * kSlots + step % kSlots) * slot_bytes();
+  }
   bool is_on_host() const { return begins_[rank_].on_host != nullptr; }
   std::byte* slot(int rank, uint64_t step) const { return begins_[rank].on_host + step % kSlots * slot_bytes(); }
 
@@ -60,14 +66,17 @@ class LandingSlots {
     std::byte* on_gpu = nullptr;
   };
 
-  // `bytes`: of all slots of a rank, a multiple of kSlots pages.
-  LandingSlots(size_t bytes, int rank, int ranks) : bytes_(bytes), rank_(rank), begins_(static_cast<size_t>(ranks)) {}
+  // `bytes`: of all slots of a rank, a multiple of those of a ring. `rings`: one of gather slots, or of pair slots one for each
+  // peer.
+  LandingSlots(size_t bytes, int rank, int ranks, int rings = 1)
+      : bytes_(bytes), rank_(rank), rings_(rings), begins_(static_cast<size_t>(ranks)) {}
   size_t bytes() const { return bytes_; }
   void set_begin(int rank, const Begin& begin) { begins_[rank] = begin; }
 
  private:
   size_t bytes_;
   int rank_;
+  int rings_;
   std::vector<Begin> begins_;  // by rank
 };
 

@@ -54,6 +54,12 @@ Result<void> DeviceLane::copy(const Copy& copy) {
   return {};
 }
 
+Result<void> DeviceLane::reduce(const Reduction& reduction) {
+  FCCL_TRY(device_->reduce(queue_, reduction));
+  ++enqueued_;
+  return {};
+}
+
 Result<void> DeviceLane::enqueue(std::initializer_list<WordOperation> operations) {
   FCCL_TRY(device_->words(queue_, {operations.begin(), operations.size()}));
   enqueued_ += operations.size();

@@ -54,6 +54,7 @@ class DeviceLane {
   // Entries that no write of `drained` covers yet.
   size_t unmarked() const { return enqueued_ - marked_; }
   Result<void> copy(const Copy& copy);
+  Result<void> reduce(const Reduction& reduction);
   // Enqueues operations on words of the lane, as LaneMemory describes them, by one call of the driver.
   Result<void> enqueue(std::initializer_list<WordOperation> operations);
   // Enqueues a write of `drained`, which tells the host that all entries up to and including this one are done.

@@ -1,6 +1,7 @@
 // LaneMemory: the host memory of a communicator's lane that the GPU and the host both reach: words, a factor, and buffers.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,6 +10,7 @@
 #include "base/result.h"
 #include "device/device.h"
 #include "device/words.h"
+#include "kernels/gpu/sum.h"
 
 namespace fccl::core {
 
@@ -27,6 +29,8 @@ struct LaneWords {
   alignas(64) DeviceWord drained{0};   // the GPU writes how many entries of the queue are done
   alignas(64) Scalar scalar;           // the factor that a program has copied from the GPU
   StepWords steps;
+  // The host writes the factor of each rank before the GPU adds their bytes.
+  alignas(64) std::array<Scalar, gpu::kMostSources> factors{};
 };
 
 // A DeviceLane owns it, and destroys it when its queue is idle. The writer of each word may write it at any time. The buffers

@@ -87,8 +87,8 @@ Result<void> DevicePath::run(const Call& call, const void* scalar, void* stream)
     FCCL_TRY(prepare(issue));
     FCCL_TRY(landed_.check(call));
   }
-  if (LandedPath::serves(issue.lane, call))
-    return landed_.run({issue.lane, issue.queue, issue.task, issue.on_host, issue.user}, await_room_of(issue));
+  if (landed_.serves(issue.lane, call))
+    return landed_.run({issue.lane, issue.queue, issue.task, issue.scalar, issue.on_host, issue.user}, await_room_of(issue));
   return bounces_ && !issue.on_host.any() ? bounce(issue) : block(issue);
 }
 
@@ -104,8 +104,7 @@ Result<void> DevicePath::prepare(Issue& issue) {
     issue.lane.stream = std::move(*stream);
   }
   issue.lane.device = std::move(*made);
-  if (lane_of(issue.task.call.signature.collective) == kGatherLane)
-    FCCL_TRY(landed_.prepare(issue.lane, issue.queue, issue.task.number));
+  FCCL_TRY(landed_.prepare(lane_of(issue.task.call.signature.collective), issue.lane, issue.task.number));
   return meet(issue, kBehindSetUp);
 }
 

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "bootstrap/bootstrap.h"
-#include "device/host_landing.h"
-#include "device/peer_landing.h"
 #include "health/control.h"
+#include "landing/host_landing.h"
+#include "landing/peer_landing.h"
 #include "operations/communicator_state.h"
 #include "operations/issued_call.h"
 #include "os/log.h"
@@ -39,14 +39,17 @@ struct LandingAgreement::Said {
 
 // What it says then: whether it reaches the slots of all peers, or which one it does not.
 struct LandingAgreement::Outcome {
-  enum class Kind : uint8_t { reaches_all, has_no_slots, cannot_reach, shares_divided_gpu, has_failed };
+  enum class Kind : uint8_t { reaches_all, has_no_slots, has_no_sums, cannot_reach, shares_divided_gpu, has_failed };
   Kind kind = Kind::reaches_all;
   int32_t peer = -1;
+  std::array<char, 64> why_no_sums{};
 
   std::string text(int rank) const {
     switch (kind) {
       case Kind::has_no_slots:
         return fmt::format("rank {} has no slots, as its log says (FCCL_LOG=info)", rank);
+      case Kind::has_no_sums:
+        return fmt::format("rank {} has no kernels of sums, since {}", rank, why_no_sums.data());
       case Kind::cannot_reach:
         return fmt::format("rank {}'s GPU cannot reach rank {}'s", rank, peer);
       case Kind::shares_divided_gpu:
@@ -57,8 +60,8 @@ struct LandingAgreement::Outcome {
   }
 };
 
-LandingAgreement::LandingAgreement(OwnDevice& gpu, CommunicatorState& state, LaneQueue& queue, uint64_t number, size_t bytes)
-    : gpu_(gpu), state_(state), queue_(queue), number_(number), bytes_(bytes) {}
+LandingAgreement::LandingAgreement(OwnDevice& gpu, CommunicatorState& state, LaneId id, uint64_t number, size_t bytes)
+    : gpu_(gpu), state_(state), id_(id), number_(number), bytes_(bytes) {}
 
 Result<std::unique_ptr<LandingSlots>> LandingAgreement::make(LandingKind kind, bool waits_for_words) const {
   const std::shared_ptr<Device>& device = gpu_.device();
@@ -66,7 +69,9 @@ Result<std::unique_ptr<LandingSlots>> LandingAgreement::make(LandingKind kind, b
   const int rank = state_.control->peers.rank(), ranks = state_.columns->ranks();
   if (kind == LandingKind::host) return HostLanding::make(device, bytes_, rank, ranks);
   if (!device->limits().lends) return fail(fcclSystemError, name_of(*device) + " lends no memory to other processes");
-  return PeerLanding::make(device, bytes_, rank, ranks);
+  if (kind == LandingKind::peer) return PeerLanding::make(device, PeerLanding::Slots::gather, bytes_, rank, ranks);
+  FCCL_TRY(device->load(static_cast<size_t>(ranks)));
+  return PeerLanding::make(device, PeerLanding::Slots::pair, bytes_, rank, ranks);
 }
 
 LandingAgreement::Said LandingAgreement::say(const LandingSlots* slots) const {
@@ -82,7 +87,7 @@ Result<LandingFound> LandingAgreement::find(LandingKind kind, bool waits_for_wor
   const Said mine = say(lent ? slots->get() : nullptr);
   std::vector<Said> all(static_cast<size_t>(peers.count()));
   FCCL_TRY(exchange(&mine, all.data(), sizeof mine));
-  Outcome own{Outcome::Kind::has_no_slots};
+  Outcome own = why_no_slots(kind);
   if (!lent)
     log(LogLevel::info, fmt::format("{} (rank {})", lent.error().message, peers.rank()));
   else
@@ -97,6 +102,12 @@ Result<LandingFound> LandingAgreement::find(LandingKind kind, bool waits_for_wor
       std::ranges::find_if(outcomes, [](const Outcome& each) { return each.kind != Outcome::Kind::reaches_all; });
   if (first == outcomes.end()) return LandingFound{std::move(*slots), ""};
   return LandingFound{nullptr, first->text(static_cast<int>(first - outcomes.begin()))};
+}
+
+LandingAgreement::Outcome LandingAgreement::why_no_slots(LandingKind kind) const {
+  const std::string& why_no_sums = gpu_.device()->limits().why_no_sums;
+  if (kind != LandingKind::pair || why_no_sums.empty()) return {Outcome::Kind::has_no_slots};
+  return {Outcome::Kind::has_no_sums, -1, cut<64>(why_no_sums)};
 }
 
 LandingAgreement::Outcome LandingAgreement::obstacle_to(int peer, const Said& said) const {
@@ -114,7 +125,7 @@ LandingAgreement::Outcome LandingAgreement::reach_all(LandingKind kind, LandingS
   for (int rank = 0; rank < peers.count(); ++rank) {
     if (rank == peers.rank()) continue;
     const Said& said = all[static_cast<size_t>(rank)];
-    if (kind == LandingKind::peer)
+    if (kind != LandingKind::host)
       if (const Outcome outcome = obstacle_to(rank, said); outcome.kind != Outcome::Kind::reaches_all) return outcome;
     const Result<void> reached = slots.reach(rank, peers[rank].member.pid, said.place, lent[static_cast<size_t>(rank)]);
     if (reached) continue;
@@ -127,25 +138,34 @@ LandingAgreement::Outcome LandingAgreement::reach_all(LandingKind kind, LandingS
 // Peers wait for this rank's descriptor: so without it the communicator has failed.
 Result<std::vector<Descriptor>> LandingAgreement::pass(LandingKind kind, const Descriptor& lent) {
   FailureBoard& failures = state_.control->failures;
-  const bool is_needed = kind == LandingKind::peer && state_.joined.has_value();
+  const bool is_needed = kind != LandingKind::host && state_.joined.has_value();
   if (!is_needed) return std::vector<Descriptor>(static_cast<size_t>(state_.columns->ranks()));
   const auto look = [&]() -> Result<void> {
     if (auto failed = failures.first()) return fail(std::move(*failed));
     return {};
   };
   auto passed = swap_descriptors(*state_.joined, lent.get(), {Deadline::after(state_.timeout), look});
-  state_.joined.reset();
   if (passed) return passed;
+  state_.joined.reset();
   if (auto failed = failures.first()) return fail(std::move(*failed));
-  return fail(failures.raise(
-      {passed.error().code, fmt::format("rank {} could not pass on the memory of its GPU, by which the ranks of a host gather: "
-                                        "{}; here the deadline is the communicator's timeout (FCCL_TIMEOUT)",
-                                        state_.control->peers.rank(), passed.error().message)}));
+  return fail(
+      failures.raise({passed.error().code,
+                      fmt::format("rank {} could not pass on the memory of its GPU, by which the ranks of a host share bytes: "
+                                  "{}; here the deadline is the communicator's timeout (FCCL_TIMEOUT)",
+                                  state_.control->peers.rank(), passed.error().message)}));
 }
 
+// A lane runs the collectives that belong to it, and no others: the pair lane exchanges by an AlltoAll of equal blocks.
 Result<void> LandingAgreement::exchange(const void* mine, void* all, size_t bytes) {
-  return IssuedCall(state_.around(), queue_, {exchange_of(Issuer::first_call, mine, all, bytes), number_}, state_.timeout)
-      .run();
+  Call call = exchange_of(Issuer::first_call, mine, all, bytes);
+  std::vector<std::byte> blocks;
+  if (id_ == kPairLane) {
+    const auto* const block = static_cast<const std::byte*>(mine);
+    for (int rank = 0; rank < state_.columns->ranks(); ++rank) blocks.insert(blocks.end(), block, block + bytes);
+    call.signature.collective = fcclCollAlltoAll;
+    call.send = blocks.data();
+  }
+  return IssuedCall(state_.around(), state_.lanes[id_], {call, number_}, state_.timeout).run();
 }
 
 }  // namespace fccl::core

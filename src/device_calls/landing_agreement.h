@@ -11,14 +11,15 @@
 #include "base/result.h"
 #include "device/landing.h"
 #include "device_calls/own_device.h"
+#include "segment/lane_id.h"
 
 namespace fccl::core {
 
 struct CommunicatorState;
-struct LaneQueue;
 
-// Where slots lie: in the memory of GPUs that reach each other, or in host memory.
-enum class LandingKind : uint8_t { peer, host };
+// Where slots lie: those for gathers in the memory of GPUs that reach each other, or in host memory; pair slots for reductions
+// in the memory of such GPUs.
+enum class LandingKind : uint8_t { peer, host, pair };
 
 // What all ranks agree on: slots, or why there are none, in words that are the same on all ranks.
 struct LandingFound {
@@ -31,7 +32,7 @@ struct LandingFound {
 class LandingAgreement {
  public:
   // `number`: that of the call. `bytes`: of a rank's slots.
-  LandingAgreement(OwnDevice& gpu, CommunicatorState& state, LaneQueue& queue, uint64_t number, size_t bytes);
+  LandingAgreement(OwnDevice& gpu, CommunicatorState& state, LaneId id, uint64_t number, size_t bytes);
 
   // Each rank says twice how far it has come, since it cannot reach slots that a peer has not made. If one rank cannot have
   // slots, all do without, and none fails. Error: a failure of the communicator.
@@ -46,12 +47,13 @@ class LandingAgreement {
   Result<std::vector<Descriptor>> pass(LandingKind kind, const Descriptor& lent);
   Outcome reach_all(LandingKind kind, LandingSlots& slots, const std::vector<Said>& all,
                     const std::vector<Descriptor>& lent) const;
+  Outcome why_no_slots(LandingKind kind) const;
   Outcome obstacle_to(int peer, const Said& said) const;
   Result<void> exchange(const void* mine, void* all, size_t bytes);
 
   OwnDevice& gpu_;
   CommunicatorState& state_;
-  LaneQueue& queue_;
+  LaneId id_;
   uint64_t number_;
   size_t bytes_;
 };

@@ -56,6 +56,7 @@ Result<Advance> LandedCall::await_gpu() {
   state_ = State::enters;
   began_ = Clock::now();
   around_.control.calls.say_begun(lane_of(task_.call.signature.collective), task_.number);
+  if (program_.brings_scalar) task_.call.scalar = program_.lane.memory().scalar(task_.call.signature.dtype);
   Task entry = task_;
   Signature& s = entry.call.signature;
   s.elsewhere = std::exchange(s.count, 0);
@@ -69,9 +70,18 @@ Result<Advance> LandedCall::enter() {
   if (!progress) return fail(give_up(std::move(progress).error()));
   if (*progress != Advance::done) return progress;
   entry_.reset();
+  take_factors();
   first_slice_ = queue_.lane.slices();
   state_ = State::steps;
   return Advance::some;
+}
+
+// The GPU adds behind the word that says that all ranks have filled its slots, and has done so before its next call enters.
+void LandedCall::take_factors() {
+  if (task_.call.signature.op != ReduceOp::premul_sum) return;
+  const Lane& lane = queue_.lane;
+  for (int rank = 0; rank < lane.ranks(); ++rank)
+    program_.lane.words().factors.at(static_cast<size_t>(rank)) = lane.record_of(rank).scalar;
 }
 
 // Steps of this call among all that were counted: counters may be behind its first step, and ahead of its last one.

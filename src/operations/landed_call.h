@@ -23,7 +23,8 @@ class LandedCall final : public StreamItem {
     uint64_t number;
     uint64_t first_step;
     uint64_t steps;
-    size_t path;  // its name in metrics
+    size_t path;         // its name in metrics
+    bool brings_scalar;  // this rank's factor is in the lane's words when the GPU has come to the call
   };
 
   LandedCall(const CallContext& around, LaneQueue& queue, const Task& task, std::chrono::milliseconds timeout,
@@ -44,6 +45,7 @@ class LandedCall final : public StreamItem {
 
   Result<Advance> await_gpu();
   Result<Advance> enter();
+  void take_factors();
   Result<Advance> pass_on();
   uint64_t steps_in(uint64_t counted, uint64_t first) const;
   bool hear_own(Stage& stage, const DeviceWord& word, Counter& board) const;

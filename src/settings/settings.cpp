@@ -156,6 +156,8 @@ constexpr Setting kSettings[] = {
      "peer"},
     {"FCCL_CUDA_QUEUE", Number{&Settings::cuda_queue_entries, 32, 1000}, Scope::local,
      "the most operations of a communicator's lane that may be outstanding on its GPU; a call without room waits"},
+    {"FCCL_CUDA_SMS", Number{&Settings::cuda_blocks, 1, 1024}, Scope::local,
+     "the most blocks of threads of a kernel that adds; a processor of the GPU runs two"},
 };
 
 // Prefixes of variables that the tests, the perf binaries and ./dev read.

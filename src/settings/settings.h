@@ -41,6 +41,7 @@ struct Settings {
   size_t cuda_buffer_bytes = 32 * 1024 * 1024;
   size_t cuda_landing_bytes = 16 * 1024 * 1024;
   size_t cuda_queue_entries = 256;
+  size_t cuda_blocks = 8;
   std::string log_level = "warn";
   std::string nccl_debug;
   size_t metrics_port = 0;

@@ -8,9 +8,9 @@
 namespace fccl::core::testing {
 
 std::string name_of(Entry::Kind kind) {
-  constexpr const char* kNames[] = {
-      "record",        "await",      "copy in",     "copy out",          "write ready",       "wait for finished",
-      "write drained", "write done", "write taken", "wait for all_done", "wait for all_taken"};
+  constexpr const char* kNames[] = {"record",     "await",       "copy in",           "copy out",
+                                    "sum",        "write ready", "wait for finished", "write drained",
+                                    "write done", "write taken", "wait for all_done", "wait for all_taken"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -26,6 +26,14 @@ Result<void> AlteredGpu::copy(Queue queue, const Copy& copy) {
   if (!collects()) return SimulatedGpu::copy(queue, copy);
   const bool is_in = place_of(copy.from) == MemoryPlace::this_device;
   collected_.push_back({is_in ? Entry::Kind::copy_in : Entry::Kind::copy_out, queue, {}, copy, {}});
+  return {};
+}
+
+Result<void> AlteredGpu::reduce(Queue queue, const Reduction& reduction) {
+  if (!collects()) return SimulatedGpu::reduce(queue, reduction);
+  collected_.push_back({.kind = Entry::Kind::sum, .queue = queue, .mark = {}, .copy = {}, .word = {}, .reduction = reduction});
+  collected_.back().sources.assign(reduction.sources.begin(), reduction.sources.end());
+  collected_.back().factors.assign(reduction.factors.begin(), reduction.factors.end());
   return {};
 }
 
@@ -72,6 +80,7 @@ Result<void> AlteredGpu::enqueue_altered() {
       else
         --collected_[at].word.value;
       collected_[at].copy.bytes -= collected_[at].copy.bytes > 0 ? 4 : 0;
+      collected_[at].reduction.count -= collected_[at].reduction.count > 0 ? 1 : 0;
       break;
   }
   Result<void> all;
@@ -92,6 +101,13 @@ Result<void> AlteredGpu::enqueue(const Entry& entry) {
       if (const auto late = entry.kind == Entry::Kind::copy_in ? late_.in : late_.out; late.count() > 0)
         launch(entry.queue, [late] { std::this_thread::sleep_for(late); });
       return SimulatedGpu::copy(entry.queue, entry.copy);
+    case Entry::Kind::sum: {
+      if (late_.out.count() > 0) launch(entry.queue, [late = late_.out] { std::this_thread::sleep_for(late); });
+      Reduction reduction = entry.reduction;
+      reduction.sources = entry.sources;
+      reduction.factors = entry.factors;
+      return SimulatedGpu::reduce(entry.queue, reduction);
+    }
     default:
       break;
   }

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "device/reduction.h"
 #include "devices/simulated_gpu.h"
 
 namespace fccl::core::testing {
@@ -16,17 +17,32 @@ namespace fccl::core::testing {
 // One entry of a program, as the library meant it.
 struct Entry {
   // Words by what they are for: what the GPU writes, and what it waits for.
-  enum class Kind : uint8_t { record, await, copy_in, copy_out, ready, finished, drained, done, taken, all_done, all_taken };
+  enum class Kind : uint8_t {
+    record,
+    await,
+    copy_in,
+    copy_out,
+    sum,
+    ready,
+    finished,
+    drained,
+    done,
+    taken,
+    all_done,
+    all_taken
+  };
   Kind kind;
   Queue queue;
   Mark mark;
   Copy copy;
   WordOperation word;
+  Reduction reduction{};  // its spans are those below
+  std::vector<const std::byte*> sources{}, factors{};
 };
 
 std::string name_of(Entry::Kind kind);
 
-// How late copies are, of inputs and of outputs.
+// How late copies are, of inputs and of outputs, which kernels write, too.
 struct Lateness {
   std::chrono::milliseconds in{0};
   std::chrono::milliseconds out{0};
@@ -53,6 +69,7 @@ class AlteredGpu : public simulated::SimulatedGpu {
   const std::vector<Entry>& program() const { return program_; }
 
   Result<void> copy(Queue queue, const Copy& copy) override;
+  Result<void> reduce(Queue queue, const Reduction& reduction) override;
   Result<void> words(Queue queue, std::span<const WordOperation> operations) override;
   Result<void> record(Queue queue, Mark mark) override;
   Result<void> await(Queue queue, Mark mark) override;

@@ -7,6 +7,8 @@ namespace {
 class CudaCollectives : public ::testing::TestWithParam<const char*> {
  protected:
   const Setting path{"FCCL_CUDA_PATH", GetParam()};
+  // Small slots, so that calls by them have many steps, and short ones go by them.
+  const Setting slots{"FCCL_CUDA_LANDING", "16384"};
 };
 
 constexpr fcclColl_t kAll[] = {fcclCollAllReduce, fcclCollBroadcast, fcclCollReduce,  fcclCollAllGather, fcclCollReduceScatter,

@@ -20,10 +20,28 @@ constexpr int kCalls = 3;
 constexpr size_t kCount = 3 * 1024 - 7;  // float32 elements: three sub-calls
 constexpr int kTimeout = 250 * kSlowdown;
 
-// The program that is altered: that of an AllReduce by bounce, or that of an AllGather in place by landing slots.
-enum class Subject { bounce, steps };
-// Float32 elements of a block of the AllGather: five steps, one more than there are slots.
-constexpr size_t kBlock = 5 * 1024 - 7;
+// The program that is altered: that of an AllReduce by bounce, that of an AllGather in place by landing slots, or that of a
+// ReduceScatter by pair slots.
+enum class Subject { bounce, steps, sums };
+
+// Float32 elements of a call of two ranks. A block has five steps, one more than there are slots.
+struct Elements {
+  size_t given, taken;
+  size_t block;
+};
+
+constexpr Elements elements_of(Subject subject) {
+  constexpr size_t kGathered = 5 * 1024 - 7, kScattered = 5 * 256 - 7;
+  switch (subject) {
+    case Subject::steps:
+      return {kGathered, 2 * kGathered, kGathered};
+    case Subject::sums:
+      return {2 * kScattered, kScattered, kScattered};
+    case Subject::bounce:
+      break;
+  }
+  return {kCount, kCount, kCount};
+}
 
 // One rank's view of its calls: a kernel makes each input right before, and another takes each output right behind.
 class Run {
@@ -31,23 +49,21 @@ class Run {
   Run(CudaSeat& seat, Subject subject, int iteration)
       : seat_(seat),
         subject_(subject),
-        count_(subject == Subject::bounce ? kCount : 2 * kBlock),
+        elements_(elements_of(subject)),
+        count_(elements_.taken),
         bytes_(count_ * sizeof(float)),
         recv_(seat.take(bytes_)),
-        send_(subject == Subject::bounce ? seat.take(bytes_)
-                                         : recv_ + static_cast<size_t>(seat.rank()) * kBlock * sizeof(float)),
+        send_(subject == Subject::steps ? recv_ + static_cast<size_t>(seat.rank()) * elements_.block * sizeof(float)
+                                        : seat.take(elements_.given * sizeof(float))),
         taken_(std::make_shared<std::vector<float>>(count_, -1.0F)),
         iteration_(iteration) {}
   void issue(fcclComm_t comm) {
-    const size_t given = subject_ == Subject::bounce ? kCount : kBlock;
-    seat_.gpu().launch(seat_.stream(), [send = send_, iteration = iteration_, rank = seat_.rank(), given] {
+    seat_.gpu().launch(seat_.stream(), [send = send_, iteration = iteration_, rank = seat_.rank(), given = elements_.given] {
       std::this_thread::sleep_for(3ms);
       auto* values = reinterpret_cast<float*>(simulated::real(send));
       for (size_t i = 0; i < given; ++i) values[i] = value_of(rank, i, iteration);
     });
-    void* const stream = seat_.stream().native;
-    issued_ = subject_ == Subject::bounce ? fcclAllReduce(send_, recv_, kCount, fcclFloat32, fcclSum, comm, stream)
-                                          : fcclAllGather(send_, recv_, kBlock, fcclFloat32, comm, stream);
+    issued_ = call(comm, seat_.stream().native);
     seat_.gpu().launch(seat_.stream(), [recv = recv_, taken = taken_, bytes = bytes_] {
       std::memcpy(taken->data(), simulated::real(recv), bytes);
     });
@@ -71,13 +87,23 @@ class Run {
     return static_cast<float>((index * 3 + static_cast<size_t>(rank) * 17 + static_cast<size_t>(iteration) * 101) % 4093);
   }
 
+  fcclResult_t call(fcclComm_t comm, void* stream) const {
+    const size_t block = elements_.block;
+    if (subject_ == Subject::steps) return fcclAllGather(send_, recv_, block, fcclFloat32, comm, stream);
+    if (subject_ == Subject::sums) return fcclReduceScatter(send_, recv_, block, fcclFloat32, fcclSum, comm, stream);
+    return fcclAllReduce(send_, recv_, block, fcclFloat32, fcclSum, comm, stream);
+  }
+
   float expected(size_t index) const {
-    if (subject_ == Subject::bounce) return value_of(0, index, iteration_) + value_of(1, index, iteration_);
-    return value_of(static_cast<int>(index / kBlock), index % kBlock, iteration_);
+    const size_t block = elements_.block;
+    if (subject_ == Subject::steps) return value_of(static_cast<int>(index / block), index % block, iteration_);
+    if (subject_ == Subject::sums) index += static_cast<size_t>(seat_.rank()) * block;
+    return value_of(0, index, iteration_) + value_of(1, index, iteration_);
   }
 
   CudaSeat& seat_;
   Subject subject_;
+  Elements elements_;
   size_t count_;
   size_t bytes_;
   std::byte* recv_;
@@ -211,6 +237,8 @@ bool is_asked_for(Kind said, size_t step) {
   return !is_implied(Kind::all_taken, (step + 4) % 5);
 }
 
+bool moves(Kind kind) { return kind == Kind::copy_in || kind == Kind::copy_out || kind == Kind::sum; }
+
 // Of the program of steps. `ready` begins the entry alone, which may come early. What is counted is said again by the next
 // step. A wait may come sooner, and what is said later, where nothing stands between that depends on it.
 bool is_right_of_steps(const std::vector<Entry>& program, const Alteration& alteration) {
@@ -221,8 +249,8 @@ bool is_right_of_steps(const std::vector<Entry>& program, const Alteration& alte
   if (alteration.how == How::miscount)
     return is_implied(kind, step) || kind == Kind::ready || (is_said && !is_asked_for(kind, (step + 1) % 5));
   const Kind next = program[at + 1].kind;
-  if (next == Kind::copy_in || next == Kind::copy_out) return is_implied(kind, step);
-  if (kind == Kind::copy_in || kind == Kind::copy_out) return !is_asked_for(next, step);
+  if (moves(next)) return is_implied(kind, step);
+  if (moves(kind)) return !is_asked_for(next, step);
   const bool waits_next = next == Kind::all_done || next == Kind::all_taken;
   return ((is_said || kind == Kind::ready) && waits_next) || are(program, at, Kind::await, Kind::ready) ||
          are(program, at, Kind::taken, Kind::drained) || are(program, at, Kind::drained, Kind::record);
@@ -273,6 +301,11 @@ TEST(CudaMutants, that_do_harm_are_found_and_all_others_are_right) {
 TEST(CudaMutants, of_steps_in_the_memory_of_gpus_that_do_harm_are_found_and_all_others_are_right) {
   const Setting path("FCCL_CUDA_PATH", "peer"), slots("FCCL_CUDA_LANDING", "16384");
   expect_found(Subject::steps, is_right_of_steps);
+}
+
+TEST(CudaMutants, of_steps_of_sums_that_do_harm_are_found_and_all_others_are_right) {
+  const Setting path("FCCL_CUDA_PATH", "peer"), slots("FCCL_CUDA_LANDING", "16384");
+  expect_found(Subject::sums, is_right_of_steps);
 }
 
 TEST(CudaMutants, of_steps_that_do_harm_are_found_and_all_others_are_right) {

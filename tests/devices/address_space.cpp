@@ -54,10 +54,13 @@ bool remove_region(const void* begin) {
   return all.regions.erase(place(begin)) != 0;
 }
 
-void let_read(const void* begin, int ordinal) {
+void let_use(const void* begin, int ordinal, bool writes) {
   Space& all = space();
   const std::lock_guard hold(all.lock);
-  if (const auto region = at(all.regions, begin); region != all.regions.end()) region->second.readers |= uint64_t{1} << ordinal;
+  const auto region = at(all.regions, begin);
+  if (region == all.regions.end()) return;
+  region->second.readers |= uint64_t{1} << ordinal;
+  if (writes) region->second.writers |= uint64_t{1} << ordinal;
 }
 
 bool find_region(const void* address, Region& found) {

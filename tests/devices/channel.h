@@ -9,6 +9,7 @@
 
 #include "devices/connections.h"
 #include "devices/gpu_options.h"
+#include "devices/loaded_kernels.h"
 #include "devices/shadow.h"
 #include "devices/unseen.h"
 #include "transports/dice.h"
@@ -42,6 +43,7 @@ struct Progress {
   std::atomic<bool> over{false};
   // Held while an entry takes its places in its connection and in its queue, which are in one order therefore.
   UnseenLock enqueuing;
+  LoadedKernels loaded;
   // Threads that have not ended.
   std::atomic<int> threads{0};
 
@@ -51,6 +53,14 @@ struct Progress {
 };
 
 class Channel;
+
+// A queue that was released after a failure copies garbage from and to memory that others use, too: races that nobody minds. So
+// under the thread sanitizer it copies nothing.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kSkipsReleased = true;
+#else
+inline constexpr bool kSkipsReleased = false;
+#endif
 
 // A stream. Made by a Gpu, which keeps it until its own end.
 struct GpuQueue {
@@ -67,6 +77,8 @@ struct GpuQueue {
   bool released = false;  // a wait of it ended by a number far ahead; the thread of its channel alone touches it
   GpuQueue* older = nullptr;
 
+  // True if its operations move no bytes any more.
+  bool skips() const { return kSkipsReleased && released; }
   size_t outstanding() const { return enqueued.load(std::memory_order_relaxed) - done.load(std::memory_order_relaxed); }
 };
 

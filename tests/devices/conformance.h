@@ -2,6 +2,7 @@
 //
 // A test program links fccl_device_conformance and says how its GPUs are opened:
 //   INSTANTIATE_TEST_SUITE_P(Mine, DeviceConformance, testing::Values(GpuFactory{"mine", open_mine}), name_of_factory);
+// and the same of DeviceSums (devices/conformance_sums.h)
 #pragma once
 
 #include <gtest/gtest.h>

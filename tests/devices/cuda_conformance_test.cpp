@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "devices/conformance.h"
+#include "devices/conformance_sums.h"
 #include "devices/cuda_user.h"
 
 namespace fccl::core {
@@ -24,6 +24,8 @@ bool queues_are_apart() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cuda, DeviceConformance, testing::Values(GpuFactory{"gpu_0", open_gpu, queues_are_apart(), is_real()}),
+                         name_of_factory);
+INSTANTIATE_TEST_SUITE_P(Cuda, DeviceSums, testing::Values(GpuFactory{"gpu_0", open_gpu, queues_are_apart(), is_real()}),
                          name_of_factory);
 
 }  // namespace

@@ -30,14 +30,8 @@ bool has_come(const std::atomic<uint64_t>& word, uint64_t target) {
   return static_cast<int64_t>(word.load(std::memory_order_acquire) - target) >= 0;
 }
 
-// What is released by a number so far ahead, after a failure, copies garbage from and to memory that others use, too: races
-// that nobody minds. So under the thread sanitizer it copies nothing.
+// A number so far ahead releases a queue after a failure.
 constexpr uint64_t kReleases = uint64_t{1} << 61;
-#if defined(__SANITIZE_THREAD__)
-constexpr bool kSkipsReleased = true;
-#else
-constexpr bool kSkipsReleased = false;
-#endif
 
 bool is_host(Region::Kind kind) {
   using enum Region::Kind;
@@ -257,15 +251,15 @@ Answer<void> Gpu::copy(GpuQueue* queue, const Copy& copy) {
     return refuse(Why::invalid, fmt::format("a copy to {}, which was pinned for reading alone", fmt::ptr(copy.to)));
   Region source;
   find_region(copy.from, source);
-  if (target.kind == Region::Kind::piece && target.gpu != this)
-    return refuse(Why::invalid, fmt::format("a copy to {}, which is memory of another GPU", fmt::ptr(copy.to)));
+  if (target.kind == Region::Kind::piece && target.gpu != this && (target.writers >> options().ordinal & 1) == 0)
+    return refuse(Why::invalid, fmt::format("a copy to {}, which {} was not let write", fmt::ptr(copy.to), context_.name()));
   if (source.kind == Region::Kind::piece && source.gpu != this && (source.readers >> options().ordinal & 1) == 0)
     return refuse(Why::invalid, fmt::format("a copy from {}, which {} was not let read", fmt::ptr(copy.from), context_.name()));
   // Of a piece, too, since a peer may read it early.
   const bool is_seen = target.kind != Region::Kind::device;
   const RealCopy real_copy{*to, *from, copy.bytes, copy.rows, copy.to_pitch, copy.from_pitch, is_seen};
   put(queue, way_of(target, source, this), [real_copy, queue](Turn& turn) {
-    if (!kSkipsReleased || !queue->released) turn.shadow.copy(real_copy);
+    if (!queue->skips()) turn.shadow.copy(real_copy);
   });
   // As CUDA's do: fully synchronous, whatever their name says. It keeps nobody else waiting.
   if (is_host(source.kind) && is_host(target.kind)) wait_for(queue);
@@ -325,7 +319,7 @@ Answer<void> Gpu::await(GpuQueue* queue, GpuMark* mark) {
 
 Answer<void> Gpu::load(size_t kernel) {
   if (auto begun = context_.begin_call("load"); !begun) return begun;
-  if (loaded_.add(kernel)) context_.wait_for_all();
+  if (progress_.loaded.add(kernel)) context_.wait_for_all();
   return {};
 }
 

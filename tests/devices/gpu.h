@@ -17,7 +17,6 @@
 #include "devices/gpu_context.h"
 #include "devices/gpu_memory.h"
 #include "devices/gpu_options.h"
-#include "devices/loaded_kernels.h"
 #include "devices/refusal.h"
 #include "devices/unseen.h"
 
@@ -104,7 +103,6 @@ class Gpu {
   std::atomic<uint64_t> queues_made_{0};
   UnseenPointer queues_, marks_, channels_;  // the youngest of each
   Connections connections_;
-  LoadedKernels loaded_;
   GpuQueue* default_queue_ = nullptr;
 };
 

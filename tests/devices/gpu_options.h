@@ -20,6 +20,7 @@ struct GpuOptions {
   bool pins_read_only = true;
   bool lends = true;
   bool borrows = true;          // false if GPUs of other processes are out of its reach
+  bool sums = true;             // false if the library has no kernels for it
   bool is_part_of_gpu = false;  // an instance of MIG
   uint64_t cannot_reach = 0;    // the GPUs of this process that are out of its reach, a bit for each ordinal
   // CUDA_DEVICE_MAX_CONNECTIONS: so many queues for words and kernels, and for copies in each direction (connections.h).

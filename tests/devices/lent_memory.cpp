@@ -43,7 +43,7 @@ Answer<std::unique_ptr<LentMemory>> LentMemory::make(Gpu& gpu, size_t bytes) {
   return map(gpu, std::move(file), bytes, false);
 }
 
-Answer<std::unique_ptr<LentMemory>> LentMemory::borrow(Gpu& gpu, int lent, size_t bytes) {
+Answer<std::unique_ptr<LentMemory>> LentMemory::borrow(Gpu& gpu, int lent, size_t bytes, Access access) {
   if (auto begun = gpu.context().begin_set_up("borrow"); !begun) return tl::make_unexpected(begun.error());
   if (!gpu.options().borrows)
     return refuse(Why::broken, fmt::format("{} does not reach the GPU whose memory it borrows", gpu.context().name()));
@@ -51,7 +51,7 @@ Answer<std::unique_ptr<LentMemory>> LentMemory::borrow(Gpu& gpu, int lent, size_
   struct stat about{};
   if (!file || ::fstat(file.get(), &about) != 0 || static_cast<size_t>(about.st_size) < bytes)
     return refuse(Why::invalid, fmt::format("{} was lent no memory of {} bytes", gpu.context().name(), bytes));
-  return map(gpu, std::move(file), static_cast<size_t>(about.st_size), true);
+  return map(gpu, std::move(file), static_cast<size_t>(about.st_size), access == Access::read);
 }
 
 LentMemory::~LentMemory() {
@@ -65,11 +65,11 @@ Answer<Descriptor> LentMemory::lend(Gpu& gpu) const {
   return Descriptor(::fcntl(file_.get(), F_DUPFD_CLOEXEC, 0));
 }
 
-Answer<void> LentMemory::share_with(Gpu& reader) const {
-  if (auto begun = reader.context().begin_set_up("share"); !begun) return begun;
-  if ((reader.options().cannot_reach >> region_.gpu->options().ordinal & 1) != 0)
-    return refuse(Why::unsupported, fmt::format("{} cannot reach {}", reader.context().name(), region_.gpu->context().name()));
-  let_read(region_.begin, reader.options().ordinal);
+Answer<void> LentMemory::share_with(Gpu& user, Access access) const {
+  if (auto begun = user.context().begin_set_up("share"); !begun) return begun;
+  if ((user.options().cannot_reach >> region_.gpu->options().ordinal & 1) != 0)
+    return refuse(Why::unsupported, fmt::format("{} cannot reach {}", user.context().name(), region_.gpu->context().name()));
+  let_use(region_.begin, user.options().ordinal, access == Access::write);
   return {};
 }
 

@@ -1,4 +1,4 @@
-// LentMemory: memory of a simulated GPU that others may be let read, and that other processes borrow by its memfd.
+// LentMemory: memory of a simulated GPU that others may be let use, and that other processes borrow by its memfd.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@ class LentMemory final : public DeviceMemory {
  public:
   static Answer<std::unique_ptr<LentMemory>> make(Gpu& gpu, size_t bytes);
   // Takes a copy of the descriptor.
-  static Answer<std::unique_ptr<LentMemory>> borrow(Gpu& gpu, int lent, size_t bytes);
+  static Answer<std::unique_ptr<LentMemory>> borrow(Gpu& gpu, int lent, size_t bytes, Access access);
   ~LentMemory() override;
 
   std::byte* address() const override { return region_.begin; }
   Answer<Descriptor> lend(Gpu& gpu) const;
-  // Lets another GPU read it.
-  Answer<void> share_with(Gpu& reader) const;
+  // Lets another GPU use it.
+  Answer<void> share_with(Gpu& user, Access access) const;
 
  private:
   LentMemory(Descriptor file, const Region& region) : file_(std::move(file)), region_(region) {}

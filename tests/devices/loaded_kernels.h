@@ -1,6 +1,7 @@
 // LoadedKernels: which kernels a simulated GPU has in its memory.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -19,6 +20,9 @@ class LoadedKernels {
       if (there == kernel) return false;
     }
     return true;
+  }
+  bool holds(size_t kernel) const {
+    return std::ranges::any_of(all_, [&](const auto& loaded) { return loaded.load(std::memory_order_relaxed) == kernel; });
   }
 
  private:

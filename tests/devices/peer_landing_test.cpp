@@ -1,5 +1,5 @@
 // Slots in the memory of simulated GPUs, and the program of steps over them: this test plays the workers of all ranks.
-#include "device/peer_landing.h"
+#include "landing/peer_landing.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "device/lane.h"
-#include "device/step_program.h"
 #include "devices/simulated_gpu.h"
+#include "landing/step_program.h"
 
 namespace fccl::core::simulated {
 
@@ -54,7 +54,7 @@ class Ranks {
       made.user = made.gpu->make_user_queue();
       const Device::Use use(*made.gpu);
       made.lane = expect(DeviceLane::make(made.gpu, {.buffer_bytes = 4096, .queue_entries = 64}));
-      made.made = expect(PeerLanding::make(made.gpu, kSlots, rank, ranks));
+      made.made = expect(PeerLanding::make(made.gpu, PeerLanding::Slots::gather, kSlots, rank, ranks));
       ranks_.push_back(std::move(made));
     }
     for (int rank = 0; rank < ranks; ++rank) reach_all(rank);
@@ -112,14 +112,14 @@ class Ranks {
     DeviceLane& lane = *ranks_[static_cast<size_t>(rank)].lane;
     const Device::Use use(*ranks_[static_cast<size_t>(rank)].gpu);
     const Steps steps(call, rank, lane.landing()->slot_bytes());
-    StepProgram program(lane, steps);
+    GatherProgram program(lane, steps);
     const AwaitRoom await_room = [&](size_t entries) -> Result<void> {
       while (!lane.has_room(entries)) relay();
       return {};
     };
     EXPECT_TRUE(await_room(program.entries_to_begin()));
     EXPECT_TRUE(lane.fork(ranks_[static_cast<size_t>(rank)].user));
-    EXPECT_TRUE(program.enqueue(await_room));
+    EXPECT_TRUE(program.enqueue(nullptr, fcclUint8, await_room));
     program.end();
     EXPECT_TRUE(lane.join(ranks_[static_cast<size_t>(rank)].user));
   }
@@ -184,13 +184,13 @@ TEST(PeerLanding, serves_ranks_that_share_gpus) {
 TEST(PeerLanding, borrows_what_another_process_lends_once_for_all_ranks) {
   const auto gpu = std::make_shared<SimulatedGpu>();
   const Device::Use use(*gpu);
-  const auto lender = expect(PeerLanding::make(gpu, kSlots, 0, 3));
+  const auto lender = expect(PeerLanding::make(gpu, PeerLanding::Slots::gather, kSlots, 0, 3));
   LandingPlace elsewhere = lender->place();
   ++elsewhere.memory[0];
   const Descriptor lent = expect(lender->lend()), none;
   std::vector<std::unique_ptr<LandingSlots>> borrowers;
   for (int rank = 1; rank < 3; ++rank) {
-    borrowers.push_back(expect(PeerLanding::make(gpu, kSlots, rank, 3)));
+    borrowers.push_back(expect(PeerLanding::make(gpu, PeerLanding::Slots::gather, kSlots, rank, 3)));
     ASSERT_TRUE(borrowers.back()->reach(0, 1, elsewhere, rank == 1 ? lent : none));
   }
   EXPECT_NE(borrowers[0]->device_slot(0, 5), lender->device_slot(0, 5));
@@ -206,7 +206,7 @@ TEST(PeerLanding, borrows_what_another_process_lends_once_for_all_ranks) {
 TEST(PeerLanding, is_refused_what_nobody_has_lent) {
   const auto gpu = std::make_shared<SimulatedGpu>();
   const Device::Use use(*gpu);
-  const auto slots = expect(PeerLanding::make(gpu, kSlots, 0, 2));
+  const auto slots = expect(PeerLanding::make(gpu, PeerLanding::Slots::gather, kSlots, 0, 2));
   const auto reached = slots->reach(1, 4711, LandingPlace{.is_made = true, .arena = {}, .offset = 0, .memory = {1, 2}}, {});
   ASSERT_FALSE(reached);
   EXPECT_NE(reached.error().message.find("the process with pid 4711 has lent no memory"), std::string::npos);
@@ -220,10 +220,10 @@ TEST(PeerLanding, is_refused_by_a_gpu_that_cannot_reach_the_other) {
   std::unique_ptr<LandingSlots> theirs;
   {
     const Device::Use use(*far);
-    theirs = expect(PeerLanding::make(far, kSlots, 1, 2));
+    theirs = expect(PeerLanding::make(far, PeerLanding::Slots::gather, kSlots, 1, 2));
   }
   const Device::Use use(*near);
-  const auto slots = expect(PeerLanding::make(near, kSlots, 0, 2));
+  const auto slots = expect(PeerLanding::make(near, PeerLanding::Slots::gather, kSlots, 0, 2));
   EXPECT_FALSE(slots->reach(1, 1, theirs->place(), Descriptor{}));
   // Nobody let it.
   std::byte* const memory = near->allocate(MemoryPlace::this_device, 64);

@@ -1,5 +1,5 @@
 // The conformance suite over simulated GPUs: kind, late, with few connections, and over other seeds.
-#include "devices/conformance.h"
+#include "devices/conformance_sums.h"
 #include "devices/simulated_user.h"
 
 namespace fccl::core {
@@ -22,6 +22,7 @@ std::vector<GpuFactory> factories() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Simulated, DeviceConformance, testing::ValuesIn(factories()), name_of_factory);
+INSTANTIATE_TEST_SUITE_P(Simulated, DeviceSums, testing::ValuesIn(factories()), name_of_factory);
 
 }  // namespace
 

@@ -9,7 +9,9 @@
 #include <cstdlib>
 #include <utility>
 
+#include "device/reduction.h"
 #include "devices/lent_memory.h"
+#include "devices/sums.h"
 
 namespace fccl::core::simulated {
 
@@ -73,6 +75,7 @@ SimulatedGpu::SimulatedGpu(const GpuOptions& options) : gpu_(options) {
   limits_.most_pitch = options.most_pitch;
   limits_.pins_read_only = options.pins_read_only;
   limits_.lends = options.lends;
+  if (!options.sums) limits_.why_no_sums = "FCCL was built without nvcc";
   limits_.is_part_of_gpu = options.is_part_of_gpu;
 }
 
@@ -136,15 +139,25 @@ Result<Descriptor> SimulatedGpu::lend(const DeviceMemory& memory) {
   return std::move(*lent);
 }
 
-Result<std::unique_ptr<DeviceMemory>> SimulatedGpu::borrow(const Descriptor& lent, size_t bytes) {
-  auto borrowed = LentMemory::borrow(gpu_, lent.get(), bytes);
+Result<std::unique_ptr<DeviceMemory>> SimulatedGpu::borrow(const Descriptor& lent, size_t bytes, Access access) {
+  auto borrowed = LentMemory::borrow(gpu_, lent.get(), bytes, access);
   if (!borrowed) return fail(error_of(borrowed.error()));
   return std::move(*borrowed);
 }
 
-Result<void> SimulatedGpu::share(const DeviceMemory& memory) {
-  const auto shared = static_cast<const LentMemory&>(memory).share_with(gpu_);
+Result<void> SimulatedGpu::share(const DeviceMemory& memory, Access access) {
+  const auto shared = static_cast<const LentMemory&>(memory).share_with(gpu_, access);
   if (!shared) return fail(error_of(shared.error()));
+  return {};
+}
+
+Result<void> SimulatedGpu::load(size_t sources) {
+  if (!limits_.why_no_sums.empty()) return fail(fcclSystemError, limits_.name + " has no kernels of sums");
+  for (size_t kernel = 0; kernel < kSumKernels; ++kernel) {
+    if (sources_of_sum_kernel(kernel) != sources) continue;
+    const auto loaded = gpu_.load(find_sum(name_of_sum_kernel(kernel))->number());
+    if (!loaded) return fail(error_of(loaded.error()));
+  }
   return {};
 }
 
@@ -208,6 +221,15 @@ Result<bool> SimulatedGpu::is_idle(Queue queue) const {
 
 Result<void> SimulatedGpu::copy(Queue queue, const Copy& copy) {
   return on_queue(queue, [&](GpuQueue* found) { return gpu_.copy(found, copy); });
+}
+
+Result<void> SimulatedGpu::reduce(Queue queue, const Reduction& reduction) {
+  const auto kernel = sum_kernel(reduction);
+  if (!kernel)
+    return fail(error_of({Refusal::Why::invalid, limits_.name + " was given a reduction for which there is no kernel"}));
+  if (reduction.count == 0) return {};
+  const SumKernel& sum = *find_sum(name_of_sum_kernel(*kernel));
+  return on_queue(queue, [&](GpuQueue* found) { return simulated::launch(gpu_, found, sum, work_of(reduction)); });
 }
 
 Result<void> SimulatedGpu::words(Queue queue, std::span<const WordOperation> operations) {

@@ -34,8 +34,9 @@ class SimulatedGpu : public Device {
   Result<std::unique_ptr<PinnedMemory>> pin_read_only(std::span<const std::byte> memory) override;
   Result<std::unique_ptr<DeviceMemory>> make_memory(size_t bytes) override;
   Result<Descriptor> lend(const DeviceMemory& memory) override;
-  Result<std::unique_ptr<DeviceMemory>> borrow(const Descriptor& lent, size_t bytes) override;
-  Result<void> share(const DeviceMemory& memory) override;
+  Result<std::unique_ptr<DeviceMemory>> borrow(const Descriptor& lent, size_t bytes, Access access) override;
+  Result<void> share(const DeviceMemory& memory, Access access) override;
+  Result<void> load(size_t sources) override;
   Result<Queue> make_queue() override;
   Result<Mark> make_mark() override;
   void drop(Queue queue) override;
@@ -46,6 +47,7 @@ class SimulatedGpu : public Device {
   Result<bool> is_capturing(Queue queue) const override;
   Result<bool> is_idle(Queue queue) const override;
   Result<void> copy(Queue queue, const Copy& copy) override;
+  Result<void> reduce(Queue queue, const Reduction& reduction) override;
   Result<void> words(Queue queue, std::span<const WordOperation> operations) override;
   Result<void> record(Queue queue, Mark mark) override;
   Result<void> await(Queue queue, Mark mark) override;

@@ -49,12 +49,13 @@ std::string text_of(const Device& device, const Gpus& all) {
   const DeviceLimits& gpu = device.limits();
   const std::vector<int> others = reached_by(device, all);
   return fmt::format(
-      "gpu {} at {}: {}\n  identity {}\n  waits for 64-bit words: {}\n  lends memory to other processes: {}\n  reaches GPUs: "
-      "{}\n",
+      "gpu {} at {}: {}\n  identity {}\n  waits for 64-bit words: {}\n  lends memory to other processes: {}\n  sums by "
+      "kernels: {}\n  reaches GPUs: {}\n",
       gpu.ordinal, gpu.bus_id, gpu.name, gpu.identity,
       gpu.waits_for_words ? "yes, so FCCL_CUDA_PATH=auto takes peer, host and bounce"
                           : "no, so FCCL_CUDA_PATH=auto takes blocking",
       gpu.lends ? "yes" : "no, so no call takes the path peer",
+      gpu.why_no_sums.empty() ? "yes" : fmt::format("no, since {}", gpu.why_no_sums),
       others.empty() ? "none" : fmt::format("{}", fmt::join(others, " ")));
 }
 
@@ -66,6 +67,7 @@ Json json_of(const Device& device, const Gpus& all) {
           {"identity", gpu.identity},
           {"waits_for_words", gpu.waits_for_words},
           {"lends", gpu.lends},
+          {"sums", gpu.why_no_sums.empty()},
           {"reaches", reached_by(device, all)}};
 }
 

@@ -101,7 +101,7 @@ CUresult let(Gpu* gpu, Reservation& reserved, const std::vector<Mapping>& mappin
   for (const Mapping& mapping : mappings) {
     std::byte* const used = reserved.real_of(mapping.begin);
     if (Region known; gpu != nullptr && find_region(mapping.begin, known) && known.gpu != gpu) {
-      let_read(mapping.begin, gpu->options().ordinal);
+      let_use(mapping.begin, gpu->options().ordinal, true);
       continue;
     }
     remove_region(mapping.begin);

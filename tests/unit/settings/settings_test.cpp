@@ -74,6 +74,12 @@ TEST(Settings, refuse_what_is_no_number_of_entries) {
   for (const char* value : {"31", "1001", "-64", "many"}) expect_refused("FCCL_CUDA_QUEUE", value);
 }
 
+TEST(Settings, refuse_what_is_no_number_of_blocks) {
+  EXPECT_EQ(read_settings()->cuda_blocks, 8U);
+  EXPECT_EQ(read_with("FCCL_CUDA_SMS", "1")->cuda_blocks, 1U);
+  for (const char* value : {"0", "1025", "all"}) expect_refused("FCCL_CUDA_SMS", value);
+}
+
 TEST(Settings, refuse_a_level_that_the_log_does_not_have) { expect_refused("FCCL_LOG", "loud"); }
 
 TEST(Settings, take_the_level_of_the_log_from_nccl_where_there_is_no_other) {

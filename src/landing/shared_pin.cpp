@@ -1,5 +1,5 @@
 // Keeps the pinned ranges of the process by their addresses, and counts their holders.
-#include "device/shared_pin.h"
+#include "landing/shared_pin.h"
 
 #include <map>
 #include <mutex>

@@ -1,5 +1,5 @@
 // Computes which bytes each copy of a step takes.
-#include "device/steps.h"
+#include "landing/steps.h"
 
 #include <algorithm>
 

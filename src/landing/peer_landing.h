@@ -1,7 +1,8 @@
-// PeerLanding: landing slots in the memory of GPUs, which those that reach each other read directly.
+// PeerLanding: landing slots in the memory of GPUs, which those that reach each other read and write directly.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -19,17 +20,20 @@ struct MappedMemory;
 // same slots.
 class PeerLanding final : public LandingSlots {
  public:
-  static Result<std::unique_ptr<LandingSlots>> make(std::shared_ptr<Device> device, size_t bytes, int rank, int ranks);
+  enum class Slots : uint8_t { gather, pair };
+  static Result<std::unique_ptr<LandingSlots>> make(std::shared_ptr<Device> device, Slots slots, size_t bytes, int rank,
+                                                    int ranks);
 
   LandingPlace place() const override;
   Result<Descriptor> lend() const override;
   Result<void> reach(int peer, int pid, const LandingPlace& place, const Descriptor& lent) override;
 
  private:
-  PeerLanding(std::shared_ptr<Device> device, size_t bytes, int rank, int ranks);
+  PeerLanding(std::shared_ptr<Device> device, Slots slots, size_t bytes, int rank, int ranks);
   void found(int rank, std::shared_ptr<MappedMemory> memory);
 
   std::shared_ptr<Device> device_;
+  Access access_;  // of the peers' GPUs
   LandingPlace place_{.is_made = true};
   std::vector<std::shared_ptr<MappedMemory>> slots_;  // by rank
 };

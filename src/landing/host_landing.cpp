@@ -1,5 +1,5 @@
 // Takes slots from the arena or from those that the process has kept, and pins them and those of peers.
-#include "device/host_landing.h"
+#include "landing/host_landing.h"
 
 #include <fmt/format.h>
 

@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "device/device.h"
 #include "device/landing.h"
-#include "device/shared_pin.h"
+#include "landing/shared_pin.h"
 #include "os/forks.h"
 
 namespace fccl::core {

@@ -1,5 +1,5 @@
 // Makes slots in this rank's GPU, and finds those of peers in theirs.
-#include "device/peer_landing.h"
+#include "landing/peer_landing.h"
 
 #include <fmt/format.h>
 
@@ -40,15 +40,16 @@ std::shared_ptr<MappedMemory> mapped_under(const MemoryId& id) {
   return mapped;
 }
 
-// `make` gives the first holder the memory; each one lets its own GPU read it.
+// `make` gives the first holder the memory; each one lets its own GPU use it.
 template <class Make>
-Result<std::shared_ptr<MappedMemory>> hold(const std::shared_ptr<Device>& device, const MemoryId& id, Make make) {
+Result<std::shared_ptr<MappedMemory>> hold(const std::shared_ptr<Device>& device, const MemoryId& id, Access access,
+                                           Make make) {
   std::shared_ptr<MappedMemory> mapped = mapped_under(id);
   const std::scoped_lock lock(mapped->mutex);
   if (!mapped->memory) {
     FCCL_TRY_ASSIGN(mapped->memory, make());
   } else if (std::ranges::find(mapped->readers, device) == mapped->readers.end()) {
-    FCCL_TRY(device->share(*mapped->memory));
+    FCCL_TRY(device->share(*mapped->memory, access));
   }
   mapped->readers.push_back(device);
   return mapped;
@@ -56,21 +57,26 @@ Result<std::shared_ptr<MappedMemory>> hold(const std::shared_ptr<Device>& device
 
 }  // namespace
 
-PeerLanding::PeerLanding(std::shared_ptr<Device> device, size_t bytes, int rank, int ranks)
-    : LandingSlots(bytes, rank, ranks), device_(std::move(device)), slots_(static_cast<size_t>(ranks)) {}
+PeerLanding::PeerLanding(std::shared_ptr<Device> device, Slots slots, size_t bytes, int rank, int ranks)
+    : LandingSlots(bytes, rank, ranks, slots == Slots::pair ? ranks - 1 : 1),
+      device_(std::move(device)),
+      access_(slots == Slots::pair ? Access::write : Access::read),
+      slots_(static_cast<size_t>(ranks)) {}
 
 void PeerLanding::found(int rank, std::shared_ptr<MappedMemory> memory) {
   set_begin(rank, {nullptr, memory->memory->address()});
   slots_[static_cast<size_t>(rank)] = std::move(memory);
 }
 
-Result<std::unique_ptr<LandingSlots>> PeerLanding::make(std::shared_ptr<Device> device, size_t bytes, int rank, int ranks) {
-  std::unique_ptr<PeerLanding> landing(new PeerLanding(std::move(device), bytes, rank, ranks));
+Result<std::unique_ptr<LandingSlots>> PeerLanding::make(std::shared_ptr<Device> device, Slots slots, size_t bytes, int rank,
+                                                        int ranks) {
+  std::unique_ptr<PeerLanding> landing(new PeerLanding(std::move(device), slots, bytes, rank, ranks));
   for (uint64_t& half : landing->place_.memory) {
     FCCL_TRY_ASSIGN(half, random_bits());
   }
   Device& own = *landing->device_;
-  FCCL_TRY_ASSIGN(auto made, hold(landing->device_, landing->place_.memory, [&] { return own.make_memory(bytes); }));
+  FCCL_TRY_ASSIGN(auto made,
+                  hold(landing->device_, landing->place_.memory, landing->access_, [&] { return own.make_memory(bytes); }));
   landing->found(rank, std::move(made));
   return landing;
 }
@@ -82,9 +88,9 @@ Result<Descriptor> PeerLanding::lend() const { return device_->lend(*slots_[stat
 Result<void> PeerLanding::reach(int peer, int pid, const LandingPlace& place, const Descriptor& lent) {
   const auto borrow = [&]() -> Result<std::unique_ptr<DeviceMemory>> {
     if (!lent) return fail(fcclSystemError, fmt::format("the process with pid {} has lent no memory of its GPU", pid));
-    return device_->borrow(lent, bytes());
+    return device_->borrow(lent, bytes(), access_);
   };
-  FCCL_TRY_ASSIGN(auto memory, hold(device_, place.memory, borrow));
+  FCCL_TRY_ASSIGN(auto memory, hold(device_, place.memory, access_, borrow));
   found(peer, std::move(memory));
   return {};
 }

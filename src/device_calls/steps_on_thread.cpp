@@ -1,0 +1,146 @@
+// Does one step after the other, in the order of the GPU's programs.
+#include "device_calls/steps_on_thread.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "device/landing.h"
+#include "health/control.h"
+#include "landing/step_program.h"
+#include "operations/communicator_state.h"
+#include "operations/issued_call.h"
+
+namespace fccl::core {
+
+Result<void> StepsOnThread::await_call(const void* scalar) {
+  LaneMemory& memory = lane_.memory();
+  const fcclDataType_t dtype = task_.call.signature.dtype;
+  if (scalar != nullptr && !on_host_.scalar) FCCL_TRY(lane_.copy(memory.copy_of_scalar(scalar, dtype)));
+  FCCL_TRY(await_own_gpu());
+  if (scalar != nullptr && on_host_.scalar) std::memcpy(&memory.words().scalar, scalar, size_of(dtype));
+  return {};
+}
+
+Result<void> StepsOnThread::run(const Steps& steps, uint64_t first_step) {
+  return run(
+      steps.count(), first_step, [&](uint64_t step, uint64_t number) { return put_gathered(steps, step, number); },
+      [&](uint64_t step, uint64_t number) { return take_gathered(steps, step, number); });
+}
+
+Result<void> StepsOnThread::run(const ReduceSteps& steps, uint64_t first_step, int blocks) {
+  return run(
+      steps.count(), first_step, [&](uint64_t step, uint64_t number) { return put_for_peers(steps, step, number); },
+      [&](uint64_t step, uint64_t number) { return add(steps, step, number, blocks); });
+}
+
+Result<void> StepsOnThread::run(uint64_t count, uint64_t first_step, const DoStep& fill, const DoStep& empty) {
+  StepWords& words = lane_.words().steps;
+  const auto produce = [&](uint64_t step) -> Result<void> {
+    const uint64_t number = first_step + step;
+    FCCL_TRY(await_word(words.all_taken, number + 1 - LandingSlots::kSlots));
+    FCCL_TRY(fill(step, number));
+    release_to_device(words.done, number + 1);
+    return {};
+  };
+  const auto consume = [&](uint64_t step) -> Result<void> {
+    const uint64_t number = first_step + step;
+    FCCL_TRY(await_word(words.all_done, number + 1));
+    FCCL_TRY(empty(step, number));
+    release_to_device(words.taken, number + 1);
+    return {};
+  };
+  return in_order_of_steps(count, produce, consume);
+}
+
+Result<void> StepsOnThread::put_gathered(const Steps& steps, uint64_t step, uint64_t number) {
+  const LandingSlots& landing = *lane_.landing();
+  const bool on_host = on_host_.input && landing.is_on_host();
+  const Copy copy =
+      steps.given(step, on_host ? landing.slot(landing.rank(), number) : landing.device_slot(landing.rank(), number));
+  return copy_part(copy, {.from = on_host_.input, .to = on_host});
+}
+
+Result<void> StepsOnThread::take_gathered(const Steps& steps, uint64_t step, uint64_t number) {
+  const LandingSlots& landing = *lane_.landing();
+  const bool on_host = on_host_.output && landing.is_on_host();
+  for (int i = 1; i <= landing.ranks(); ++i) {
+    const int peer = (landing.rank() + i) % landing.ranks();
+    // The rank's own bytes, too, come out of its slot: its input and its output may lie in different places.
+    const Copy copy = steps.taken(step, peer, on_host ? landing.slot(peer, number) : landing.device_slot(peer, number));
+    FCCL_TRY(copy_part(copy, {.from = on_host, .to = on_host_.output}));
+  }
+  return {};
+}
+
+Result<void> StepsOnThread::put_for_peers(const ReduceSteps& steps, uint64_t step, uint64_t number) {
+  const LandingSlots& landing = *lane_.landing();
+  const int me = landing.rank(), ranks = landing.ranks();
+  for (int i = 1; i < ranks; ++i) {
+    const int peer = (me + i) % ranks;
+    const Copy copy = steps.given(step, peer, landing.device_pair_slot(peer, me, number));
+    FCCL_TRY(copy_part(copy, {.from = on_host_.input, .to = false}));
+  }
+  return {};
+}
+
+// A kernel gets the addresses of the GPU alone: the input comes into the first half of the lane's buffer, and the result into
+// the second.
+Result<void> StepsOnThread::add(const ReduceSteps& steps, uint64_t step, uint64_t number, int blocks) {
+  const Signature& s = steps.signature();
+  std::byte* const buffer = lane_.memory().buffer(0);
+  std::byte* const on_gpu = lane_.memory().device_address(buffer);
+  const size_t half = buffer_bytes_ / 2, most = half / size_of(fcclFloat32);
+  for (size_t first = 0; first < steps.elements(step); first += most) {
+    const size_t count = std::min(most, steps.elements(step) - first);
+    const std::byte* own = steps.kept(step) + first * size_of(s.dtype);
+    std::byte* const result = steps.result(step) + first * size_of(s.result_type());
+    if (on_host_.input) {
+      std::memcpy(buffer, own, count * size_of(s.dtype));
+      own = on_gpu;
+    }
+    FCCL_TRY(enqueue_sum(lane_, s, number, {own, on_host_.output ? on_gpu + half : result, first, count, blocks}));
+    FCCL_TRY(await_own_gpu());
+    if (on_host_.output) std::memcpy(result, buffer + half, count * size_of(s.result_type()));
+  }
+  return {};
+}
+
+// The GPU copies between the places that it has an address for; what the user has pinned goes through the lane's buffer, for
+// which it has one.
+Result<void> StepsOnThread::copy_part(const Copy& copy, const OnHost& on_host) {
+  if (copy.bytes == 0) return {};
+  if (on_host.from && on_host.to) {
+    std::memcpy(copy.to, copy.from, copy.bytes);
+    return {};
+  }
+  if (!on_host.from && !on_host.to) return copy_and_wait(copy);
+  std::byte* const buffer = lane_.memory().buffer(0);
+  std::byte* const on_gpu = lane_.memory().device_address(buffer);
+  for (size_t done = 0; done < copy.bytes; done += buffer_bytes_) {
+    const size_t bytes = std::min(buffer_bytes_, copy.bytes - done);
+    if (on_host.from) std::memcpy(buffer, copy.from + done, bytes);
+    FCCL_TRY(copy_and_wait(on_host.from ? Copy{copy.to + done, on_gpu, bytes} : Copy{on_gpu, copy.from + done, bytes}));
+    if (on_host.to) std::memcpy(copy.to + done, buffer, bytes);
+  }
+  return {};
+}
+
+Result<void> StepsOnThread::copy_and_wait(const Copy& copy) {
+  FCCL_TRY(lane_.copy(copy));
+  return await_own_gpu();
+}
+
+// The worker's half of the call judges how long its peers may take.
+Result<void> StepsOnThread::await_word(const DeviceWord& word, uint64_t value) {
+  uint64_t looks = 0;
+  FCCL_TRY(gpu_.await({[&] { return has_come(word, value); }, [&] { return ++looks; },
+                       [&] { return "in " + state_.control->calls.describe(task_); }}));
+  if (auto failed = state_.control->failures.first()) return fail(std::move(*failed));
+  return {};
+}
+
+Result<void> StepsOnThread::await_own_gpu() {
+  return gpu_.await_idle(lane_, [&] { return "to come to " + state_.control->calls.describe(task_); });
+}
+
+}  // namespace fccl::core

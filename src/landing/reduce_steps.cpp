@@ -1,0 +1,73 @@
+// Computes which bytes each copy of a step takes, and which addresses its kernel gets.
+#include "landing/reduce_steps.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "base/rounding.h"
+#include "device/landing.h"
+#include "device/reduction.h"
+
+namespace fccl::core {
+namespace {
+
+// A pair slot is a fourth of a gather slot, so that among eight ranks they take less than twice as much.
+constexpr size_t kPairSlotsOfGatherSlot = 4;
+constexpr size_t kMostBytes = size_t{64} << 20;
+// Slots begin where kernels read fastest.
+constexpr size_t kAlignment = 256;
+// Calls of less than a fourth of a slot bounce. No GPU has said yet where the border is.
+constexpr size_t kLeastPart = 4;
+
+}  // namespace
+
+size_t ReduceSteps::bytes_of_slots(size_t gather_bytes, int ranks) {
+  const size_t slots = LandingSlots::kSlots * static_cast<size_t>(ranks - 1);
+  const size_t wanted = gather_bytes / LandingSlots::kSlots / kPairSlotsOfGatherSlot;
+  return std::min(wanted, kMostBytes / slots) / kAlignment * kAlignment * slots;
+}
+
+bool ReduceSteps::serve(const Signature& signature, int ranks, size_t slot_bytes) {
+  const Collective& row = signature.row();
+  const bool scatters = row.reduces && row.input == Extent::block_per_rank && !row.is_uneven();
+  if (!scatters || !sum_kernel(signature.dtype, signature.op, signature.widens, static_cast<size_t>(ranks))) return false;
+  return signature.count > 0 && signature.bytes() * static_cast<size_t>(ranks) >= slot_bytes / kLeastPart;
+}
+
+uint64_t ReduceSteps::count() const { return divided_up(call_.signature.count, most_elements()); }
+
+size_t ReduceSteps::elements(uint64_t step) const {
+  return std::min(most_elements(), call_.signature.count - step * most_elements());
+}
+
+const std::byte* ReduceSteps::input(int block, uint64_t step) const {
+  const auto* const send = static_cast<const std::byte*>(call_.send);
+  return send + static_cast<size_t>(block) * call_.signature.bytes() + step * slot_bytes_;
+}
+
+Copy ReduceSteps::given(uint64_t step, int peer, std::byte* slot) const {
+  return {slot, input(peer, step), elements(step) * size_of(call_.signature.dtype)};
+}
+
+const std::byte* ReduceSteps::kept(uint64_t step) const { return input(rank_, step); }
+
+std::byte* ReduceSteps::result(uint64_t step) const {
+  return static_cast<std::byte*>(call_.recv) + step * most_elements() * size_of(call_.signature.result_type());
+}
+
+Result<void> enqueue_sum(DeviceLane& lane, const Signature& signature, uint64_t number, const StepSum& sum) {
+  const LandingSlots& landing = *lane.landing();
+  const int me = landing.rank();
+  const auto ranks = static_cast<size_t>(landing.ranks());
+  std::array<const std::byte*, gpu::kMostSources> sources{}, factors{};
+  for (int rank = 0; rank < landing.ranks(); ++rank) {
+    const std::byte* const slot = rank == me ? nullptr : landing.device_pair_slot(me, rank, number);
+    sources[static_cast<size_t>(rank)] = rank == me ? sum.own : slot + sum.first * size_of(signature.dtype);
+    factors[static_cast<size_t>(rank)] = lane.memory().device_address(&lane.words().factors[static_cast<size_t>(rank)]);
+  }
+  return lane.reduce({signature.dtype, signature.op, signature.widens, sum.out, std::span(sources).first(ranks),
+                      std::span(factors).first(ranks), sum.count, sum.blocks});
+}
+
+}  // namespace fccl::core

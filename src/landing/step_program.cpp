@@ -1,0 +1,93 @@
+// Enqueues the entries of a program of steps one after the other.
+#include "landing/step_program.h"
+
+namespace fccl::core {
+namespace {
+
+// Word operations per step: two waits and two writes.
+constexpr size_t kWordsOfStep = 4;
+
+}  // namespace
+
+StepProgram::StepProgram(DeviceLane& lane, uint64_t steps)
+    : lane_(lane),
+      words_(lane.words().steps),
+      count_(steps),
+      number_(lane.take_numbers(1)),
+      first_step_(lane.take_steps(steps)),
+      room_(lane, entries()) {}
+
+// One word says that the call is reached.
+size_t StepProgram::entries() const {
+  return kEntriesOfEnds + 1 + count_ * (kWordsOfStep + 1 + static_cast<size_t>(landing().ranks()));
+}
+
+Result<void> StepProgram::write(DeviceWord& word, uint64_t value) {
+  FCCL_TRY(make_room(1));
+  return lane_.enqueue({lane_.memory().write(word, value)});
+}
+
+Result<void> StepProgram::await(DeviceWord& word, uint64_t value) {
+  FCCL_TRY(make_room(1));
+  return lane_.enqueue({lane_.memory().wait(word, value)});
+}
+
+Result<void> StepProgram::copy(const Copy& copy) {
+  if (copy.bytes == 0) return {};
+  FCCL_TRY(make_room(1));
+  return lane_.copy(copy);
+}
+
+Result<void> StepProgram::produce(uint64_t step) {
+  const uint64_t number = first_step_ + step;
+  FCCL_TRY(await(words_.all_taken, number + 1 - LandingSlots::kSlots));
+  FCCL_TRY(fill(step, number));
+  return write(words_.done, number + 1);
+}
+
+Result<void> StepProgram::consume(uint64_t step) {
+  const uint64_t number = first_step_ + step;
+  FCCL_TRY(await(words_.all_done, number + 1));
+  FCCL_TRY(empty(step, number));
+  return write(words_.taken, number + 1);
+}
+
+Result<void> StepProgram::enqueue(const void* scalar, fcclDataType_t dtype, const AwaitRoom& await_room) {
+  await_room_ = &await_room;
+  if (scalar != nullptr) FCCL_TRY(copy(lane_.memory().copy_of_scalar(scalar, dtype)));
+  FCCL_TRY(write(lane_.words().ready, number_));
+  FCCL_TRY(in_order_of_steps(
+      count_, [this](uint64_t step) { return produce(step); }, [this](uint64_t step) { return consume(step); }));
+  FCCL_TRY(make_room(1));
+  return lane_.write_drained();
+}
+
+Result<void> GatherProgram::fill(uint64_t step, uint64_t number) {
+  return copy(steps_.given(step, landing().device_slot(landing().rank(), number)));
+}
+
+Result<void> GatherProgram::empty(uint64_t step, uint64_t number) {
+  const int me = landing().rank(), ranks = landing().ranks();
+  for (int i = 1; i < ranks; ++i) {
+    const int peer = (me + i) % ranks;
+    FCCL_TRY(copy(steps_.taken(step, peer, landing().device_slot(peer, number))));
+  }
+  return copy(steps_.kept(step));
+}
+
+Result<void> ReduceProgram::fill(uint64_t step, uint64_t number) {
+  const int me = landing().rank(), ranks = landing().ranks();
+  for (int i = 1; i < ranks; ++i) {
+    const int peer = (me + i) % ranks;
+    FCCL_TRY(copy(steps_.given(step, peer, landing().device_pair_slot(peer, me, number))));
+  }
+  return {};
+}
+
+Result<void> ReduceProgram::empty(uint64_t step, uint64_t number) {
+  FCCL_TRY(make_room(1));
+  const StepSum sum{steps_.kept(step), steps_.result(step), 0, steps_.elements(step), blocks_};
+  return enqueue_sum(lane(), steps_.signature(), number, sum);
+}
+
+}  // namespace fccl::core

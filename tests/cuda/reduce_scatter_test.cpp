@@ -1,0 +1,294 @@
+// ReduceScatter by pair slots in the memory of GPUs and a kernel: which calls go that way, their bits, and what becomes of
+// those that do not.
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <numeric>
+#include <random>
+#include <thread>
+
+#include "cuda/landed_calls.h"
+#include "processes/hosts.h"
+
+namespace fccl::core::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Sum {
+  fcclDataType_t dtype;
+  ReduceOp op;
+  bool widens = false;
+};
+
+constexpr ReduceOp kOps[] = {ReduceOp::sum, ReduceOp::avg, ReduceOp::premul_sum};
+constexpr Sum kWithoutKernel[] = {{fcclInt32, ReduceOp::sum},      {fcclFloat64, ReduceOp::avg},
+                                  {fcclFloat32, ReduceOp::max},    {fcclBfloat16, ReduceOp::prod},
+                                  {fcclFloat8e4m3, ReduceOp::sum}, {fcclFloat8e5m2, ReduceOp::avg, true}};
+
+std::vector<Sum> with_kernel() {
+  std::vector<Sum> all;
+  for (const ReduceOp op : kOps) {
+    all.push_back({fcclFloat32, op});
+    for (const fcclDataType_t dtype : {fcclFloat16, fcclBfloat16})
+      for (const bool widens : {false, true}) all.push_back({dtype, op, widens});
+  }
+  return all;
+}
+
+class CudaReduceScatter : public ::testing::Test {
+ protected:
+  const Setting path{"FCCL_CUDA_PATH", "peer"};
+  const Setting slots{"FCCL_CUDA_LANDING", kSmallSlots};
+};
+
+uint64_t calls_by_peer(fcclComm_t comm) { return calls_by("peer", comm, fcclCollReduceScatter); }
+
+// Makes calls of many kinds and sizes, each of which must be right.
+void expect_right(CudaSeat& seat, fcclComm_t comm, const std::vector<Sum>& sums, const std::vector<size_t>& counts) {
+  int iteration = 0;
+  for (const Sum& sum : sums)
+    for (const size_t count : counts) {
+      ++iteration;
+      EXPECT_EQ(try_on_gpu({.collective = fcclCollReduceScatter,
+                            .dtype = sum.dtype,
+                            .count = count,
+                            .op = sum.op,
+                            .in_place = iteration % 2 == 0 && !sum.widens,
+                            .misalignment = static_cast<size_t>(iteration % 4),
+                            .iteration = iteration,
+                            .widens = sum.widens},
+                           seat, comm, iteration % 3 == 0),
+                "");
+    }
+}
+
+// Steps of 256 float32: one, several, more than there are slots, and part of one.
+const std::vector<size_t> kCounts = {200, 256, 1025, 2817};
+
+void expect_all_by_peer(CudaSeat& seat) {
+  const Comm comm(seat.seat(), config_of_cuda_tests());
+  const std::vector<Sum> sums = with_kernel();
+  expect_right(seat, comm, sums, kCounts);
+  EXPECT_TRUE(succeeded(fcclCommFinalize(comm)));
+  EXPECT_EQ(calls_by_peer(comm), sums.size() * kCounts.size());
+}
+
+TEST_F(CudaReduceScatter, of_threads_has_the_written_value_for_each_kernel) {
+  for (int ranks = 2; ranks <= 8; ++ranks) run_on_gpus({.ranks = ranks, .gpus = ranks}, expect_all_by_peer);
+}
+
+TEST_F(CudaReduceScatter, of_threads_that_share_gpus_has_the_written_value) {
+  run_on_gpus({.ranks = 3, .gpus = 1}, expect_all_by_peer);
+  run_on_gpus({.ranks = 4, .gpus = 2, .options = {.delay_us = 200}}, expect_all_by_peer);
+}
+
+TEST_F(CudaReduceScatter, of_processes_has_the_written_value) {
+  if (!sees_processes()) GTEST_SKIP() << "the thread sanitizer sees one process";
+  run_on_gpus({.ranks = 3, .host_of = {0, 0, 0}}, expect_all_by_peer);
+}
+
+TEST_F(CudaReduceScatter, without_a_kernel_or_too_short_bounces) {
+  run_on_gpus({.ranks = 3, .gpus = 3}, [](CudaSeat& seat) {
+    const Comm comm(seat.seat(), config_of_cuda_tests());
+    expect_right(seat, comm, {std::begin(kWithoutKernel), std::end(kWithoutKernel)}, kCounts);
+    // Less than 256 bytes.
+    expect_right(seat, comm, {{fcclFloat32, ReduceOp::sum}}, {0, 1, 21});
+    EXPECT_TRUE(succeeded(fcclCommFinalize(comm)));
+    EXPECT_EQ(calls_by_peer(comm), 0U);
+  });
+}
+
+TEST_F(CudaReduceScatter, among_more_ranks_than_kernels_serve_bounces) {
+  run_on_gpus({.ranks = 9, .gpus = 3}, [](CudaSeat& seat) {
+    const Comm comm(seat.seat(), config_of_cuda_tests());
+    expect_right(seat, comm, {{fcclFloat32, ReduceOp::sum}}, {1025});
+    EXPECT_TRUE(succeeded(fcclCommFinalize(comm)));
+    EXPECT_EQ(calls_by_peer(comm), 0U);
+  });
+}
+
+TEST_F(CudaReduceScatter, goes_on_beside_gathers_and_bounced_calls_while_the_host_runs_ahead) {
+  const Setting buffer("FCCL_CUDA_BUFFER", "4096"), queue("FCCL_CUDA_QUEUE", "40");
+  run_on_gpus({.ranks = 3, .gpus = 3}, [](CudaSeat& seat) {
+    const Comm comm(seat.seat(), config_of_cuda_tests());
+    constexpr fcclColl_t kInTurn[] = {fcclCollReduceScatter, fcclCollAllReduce, fcclCollAllGather, fcclCollReduceScatter};
+    std::vector<std::unique_ptr<CudaTrial>> trials;
+    for (int i = 0; i < 48; ++i)
+      trials.push_back(std::make_unique<CudaTrial>(Recipe{.collective = kInTurn[i % 4],
+                                                          .dtype = fcclFloat32,
+                                                          .count = 100 + static_cast<size_t>(i) * 97,
+                                                          .op = i % 4 == 2 ? ReduceOp::sum : kOps[i % 3],
+                                                          .iteration = i},
+                                                   seat, i % 2 == 0));
+    for (const auto& trial : trials) EXPECT_TRUE(succeeded(trial->issue(comm)));
+    seat.gpu().synchronize(seat.stream());
+    for (const auto& trial : trials) EXPECT_EQ(trial->fault(), "");
+    EXPECT_TRUE(succeeded(fcclCommFinalize(comm)));
+    EXPECT_EQ(calls_by_peer(comm), 24U);
+  });
+}
+
+// One rank's buffers are pinned host memory: its thread copies, and the others go on as they would.
+TEST_F(CudaReduceScatter, with_buffers_in_pinned_memory_is_copied_by_their_thread) {
+  const Setting buffer("FCCL_CUDA_BUFFER", "4096");
+  run_on_gpus({.ranks = 3, .gpus = 3, .options = {.delay_us = 200}}, [](CudaSeat& seat) {
+    const Comm comm(seat.seat(), config_of_cuda_tests());
+    constexpr size_t kCount = 5'000;
+    using enum MemoryPlace;
+    for (int round = 0; round < 12; ++round) {
+      const bool is_pinned = round % 3 == seat.rank();
+      std::byte* const from = seat.gpu().allocate(is_pinned && round % 4 != 1 ? pinned_host : this_device, 3 * kCount * 4);
+      std::byte* const to = seat.gpu().allocate(is_pinned && round % 4 != 2 ? pinned_host : this_device, kCount * 4);
+      std::vector<float> sent(3 * kCount), found(kCount), expected(kCount);
+      std::iota(sent.begin(), sent.end(), static_cast<float>(100'000 * seat.rank() + round));
+      const float first = static_cast<float>(seat.rank()) * kCount;
+      for (size_t i = 0; i < kCount; ++i)
+        expected[i] = 300'000 + 3 * (first + static_cast<float>(i) + static_cast<float>(round));
+      seat.gpu().launch(seat.stream(), [=, &sent] {
+        std::this_thread::sleep_for(1ms);
+        simulated::store(from, std::as_bytes(std::span(sent)));
+      });
+      EXPECT_TRUE(succeeded(fcclReduceScatter(from, to, kCount, fcclFloat32, fcclSum, comm, seat.stream().native)));
+      seat.gpu().synchronize(seat.stream());
+      seat.gpu().read(to, std::as_writable_bytes(std::span(found)));
+      EXPECT_EQ(found, expected) << "round " << round;
+    }
+    EXPECT_TRUE(succeeded(fcclCommFinalize(comm)));
+    EXPECT_EQ(calls_by_peer(comm), 12U);
+    seat.meet();
+  });
+}
+
+// Also where one rank's factor lies in pinned memory, and the others' in that of their GPUs.
+TEST_F(CudaReduceScatter, multiplies_by_factors_wherever_they_lie) {
+  run_on_gpus({.ranks = 3, .gpus = 3}, [](CudaSeat& seat) {
+    const Comm comm(seat.seat(), config_of_cuda_tests());
+    constexpr size_t kCount = 1'000;
+    for (int round = 0; round < 6; ++round) {
+      const bool is_pinned = round % 3 == seat.rank();
+      std::byte* const scalar = seat.gpu().allocate(is_pinned ? MemoryPlace::pinned_host : MemoryPlace::this_device, 4);
+      std::byte* const from = seat.take(3 * kCount * 4);
+      std::byte* const to = seat.take(kCount * 4);
+      const std::vector<float> sent(3 * kCount, static_cast<float>(round + 1));
+      const float factor = static_cast<float>(1 << (2 * seat.rank()));
+      seat.gpu().write(from, std::as_bytes(std::span(sent)));
+      seat.gpu().launch(seat.stream(), [=] {
+        std::this_thread::sleep_for(1ms);
+        simulated::store(scalar, std::as_bytes(std::span(&factor, 1)));
+      });
+      fcclRedOp_t op{};
+      EXPECT_TRUE(succeeded(fcclRedOpCreatePreMulSum(&op, scalar, fcclFloat32, fcclScalarDevice, comm)));
+      EXPECT_TRUE(succeeded(fcclReduceScatter(from, to, kCount, fcclFloat32, op, comm, seat.stream().native)));
+      seat.gpu().synchronize(seat.stream());
+      std::vector<float> found(kCount);
+      seat.gpu().read(to, std::as_writable_bytes(std::span(found)));
+      EXPECT_EQ(found, std::vector<float>(kCount, 21.0F * static_cast<float>(round + 1))) << "round " << round;
+      EXPECT_TRUE(succeeded(fcclRedOpDestroy(op, comm)));
+    }
+    EXPECT_TRUE(succeeded(fcclCommFinalize(comm)));
+    EXPECT_EQ(calls_by_peer(comm), 6U);
+    seat.meet();
+  });
+}
+
+TEST_F(CudaReduceScatter, calls_that_differ_show_both) {
+  run_on_gpus({.ranks = 2, .gpus = 2}, [](CudaSeat& seat) {
+    Comm comm(seat.seat(), config_of_cuda_tests());
+    expect_right(seat, comm, {{fcclFloat32, ReduceOp::sum}}, {1000});
+    constexpr size_t kCount = 10'000;
+    std::byte* const from = seat.take(kCount * 8);
+    std::byte* const to = seat.take(kCount * 4);
+    seat.meet();
+    (void)fcclReduceScatter(from, to, kCount - static_cast<size_t>(seat.rank()), fcclFloat32, fcclSum, comm,
+                            seat.stream().native);
+    EXPECT_NE(fcclCommFinalize(comm), fcclSuccess);
+    expect_words(fcclGetLastError(comm), {"ReduceScatter(sum) of 10000 float32", "ReduceScatter(sum) of 9999 float32"});
+    fcclCommDestroy(comm.release());
+    seat.gpu().synchronize(seat.stream());
+    seat.meet();
+  });
+}
+
+// Two GPUs, of which the library has no kernels for the second.
+void run_without_sums(const std::function<void(CudaSeat&)>& body) {
+  simulated::uninstall_all();
+  std::vector<std::shared_ptr<simulated::SimulatedGpu>> gpus;
+  for (int ordinal = 0; ordinal < 2; ++ordinal) {
+    gpus.push_back(std::make_shared<simulated::SimulatedGpu>(simulated::GpuOptions{.ordinal = ordinal, .sums = ordinal == 0}));
+    simulated::install(gpus.back());
+  }
+  run_ranks({.as = RanksAs::threads, .ranks = 2}, [&](const Seat& seat) {
+    simulated::set_current_device(seat.rank);
+    CudaSeat own(seat, gpus[static_cast<size_t>(seat.rank)]);
+    body(own);
+  });
+  simulated::uninstall_all();
+}
+
+TEST_F(CudaReduceScatter, is_refused_on_all_ranks_where_one_has_no_kernels) {
+  run_without_sums([](CudaSeat& seat) {
+    const Comm comm(seat.seat(), config_of_cuda_tests());
+    std::byte* const from = seat.take(8'000);
+    std::byte* const to = seat.take(4'000);
+    for (int round = 0; round < 2; ++round) {
+      EXPECT_EQ(fcclReduceScatter(from, to, 1000, fcclFloat32, fcclSum, comm, seat.stream().native), fcclInvalidUsage);
+      expect_words(fcclGetLastError(nullptr), {"FCCL_CUDA_PATH=peer, but rank 1 has no kernels of sums, since FCCL was built "
+                                               "without nvcc: take host, bounce or auto"});
+    }
+    expect_right(seat, comm, {{fcclInt32, ReduceOp::sum}}, kCounts);
+    EXPECT_EQ(try_on_gpu({.collective = fcclCollAllGather, .dtype = fcclInt32, .count = 100}, seat, comm), "");
+    EXPECT_TRUE(succeeded(fcclCommFinalize(comm)));
+    EXPECT_EQ(calls_by("peer", comm, fcclCollAllGather), 1U);
+  });
+}
+
+TEST(CudaReduceScatterByAuto, goes_by_kernels_where_all_ranks_have_them_and_else_bounces) {
+  const Setting slots("FCCL_CUDA_LANDING", kSmallSlots);
+  run_on_gpus({.ranks = 2, .gpus = 2}, expect_all_by_peer);
+  run_without_sums([](CudaSeat& seat) {
+    const Comm comm(seat.seat(), config_of_cuda_tests());
+    expect_right(seat, comm, {{fcclFloat32, ReduceOp::sum}}, kCounts);
+    EXPECT_TRUE(succeeded(fcclCommFinalize(comm)));
+    EXPECT_EQ(calls_by_peer(comm), 0U);
+  });
+}
+
+// Dies when its GPU has done so many operations more, in another step each time.
+void die_after(CudaSeat& seat, uint64_t operations) {
+  const uint64_t last = seat.gpu().operations() + operations;
+  std::thread([&seat, last] {
+    while (seat.gpu().operations() < last) std::this_thread::sleep_for(10us);
+    seat.seat().board.notes[0] = now_ns();
+    raise(SIGKILL);
+  }).detach();
+}
+
+TEST_F(CudaReduceScatter, ends_and_names_a_rank_that_is_killed_at_any_step) {
+  if (!sees_processes()) GTEST_SKIP() << "the thread sanitizer sees one process";
+  std::mt19937_64 dice(38);
+  for (int round = 0; round < 6; ++round)
+    run_on_gpus({.ranks = 3, .host_of = {0, 0, 0}, .killed = {2}}, [operations = dice() % 150](CudaSeat& seat) {
+      Comm comm(seat.seat(), config_of_cuda_tests());
+      expect_right(seat, comm, {{fcclFloat32, ReduceOp::sum}}, {1000});
+      seat.meet();
+      if (seat.rank() == 2) die_after(seat, operations);
+      std::vector<std::unique_ptr<CudaTrial>> trials;
+      for (int i = 0; i < 4; ++i) {
+        trials.push_back(std::make_unique<CudaTrial>(
+            Recipe{.collective = fcclCollReduceScatter, .dtype = fcclFloat32, .count = 30'000, .iteration = i}, seat));
+        (void)trials.back()->issue(comm);
+      }
+      if (seat.rank() == 2) std::this_thread::sleep_for(20s);
+      const std::atomic<int64_t>& died = seat.seat().board.notes[0];
+      EXPECT_EQ(await_failure(comm, died, 3 * kSecond), fcclRemoteError);
+      EXPECT_TRUE(in_time(died, 1000));
+      expect_words(fcclGetLastError(comm), {"rank 2 (pid"});
+      seat.gpu().synchronize(seat.stream());
+      EXPECT_TRUE(in_time(died, 2000)) << "a program was not released";
+    });
+}
+
+}  // namespace
+}  // namespace fccl::core::testing
