@@ -35,7 +35,7 @@ constexpr SumKernel kSums[] = {FCCL_EACH_SUM(FCCL_SUM)};
 // Memory that a kernel of the GPU uses.
 Answer<std::byte*> reach(Gpu& gpu, const void* begin, size_t bytes, bool writes) {
   const auto* const address = static_cast<const std::byte*>(begin);
-  const auto found = gpu.memory().reach(writes ? "to" : "from", address, bytes, 1, 0);
+  auto found = gpu.memory().reach(writes ? "to" : "from", address, bytes, 1, 0);
   if (!found) return found;
   Region region;
   find_region(address, region);
