@@ -11,6 +11,8 @@
 namespace fccl::perf {
 namespace {
 
+constexpr char kSeeHelp[] = "; --help lists the options";
+
 std::string line_of(const Flag& flag) {
   std::string line = "  [";
   if (flag.key < kFirstOwnFlag) line += std::string("-") + static_cast<char>(flag.key) + ",";
@@ -24,8 +26,8 @@ std::string usage_of(const char* program) {
   std::string own = "FCCL's own, unknown to nccl-tests:\n";
   for (const Flag& flag : flags()) (flag.key < kFirstOwnFlag ? text : own) += line_of(flag);
   return text + own +
-         "Environment: FCCL_TESTS_SPLIT, FCCL_TESTS_SPLIT_MASK, FCCL_TESTS_MIN_BW, FCCL_TESTS_DEVICE as NCCL_TESTS_*, of which "
-         "NCCL_TESTS_DEVICE is\nread, too; FCCL_TESTS_LAUNCHER=none|openmpi|mpich if who started the processes cannot be seen. "
+         "Environment: FCCL_TESTS_SPLIT, FCCL_TESTS_SPLIT_MASK, FCCL_TESTS_MIN_BW and FCCL_TESTS_DEVICE, or these as "
+         "NCCL_TESTS_*;\nFCCL_TESTS_LAUNCHER=none|openmpi|mpich if who started the processes cannot be seen. "
          "docs/reference/perf_tests.md explains everything.\n";
 }
 
@@ -96,13 +98,11 @@ Parsed parse_arguments(int argc, char* const* argv) {
     const int key = getopt_long(argc, argv, letters.c_str(), names.data(), nullptr);
     if (key == -1) break;
     if (key == 'h') return {std::nullopt, ExitCode::success, usage_of(argv[0])};
-    if (key == '?')
-      return refuse(ExitCode::usage, "unknown option or missing value: " + std::string(argv[index]) + "\n" + usage_of(argv[0]));
+    if (key == '?') return refuse(ExitCode::usage, "unknown option or missing value: " + std::string(argv[index]) + kSeeHelp);
     const Flag& flag = *std::find_if(flags().begin(), flags().end(), [&](const Flag& each) { return each.key == key; });
     if (const Taken taken = flag.take(arguments, optarg); taken != Taken::yes) return refuse_value(flag, taken, optarg);
   }
-  if (optind < argc)
-    return refuse(ExitCode::usage, "unknown argument: " + std::string(argv[optind]) + "\n" + usage_of(argv[0]));
+  if (optind < argc) return refuse(ExitCode::usage, "unknown argument: " + std::string(argv[optind]) + kSeeHelp);
   return check(arguments);
 }
 

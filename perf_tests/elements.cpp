@@ -2,6 +2,7 @@
 #include "elements.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace fccl::perf {
 namespace {
@@ -20,6 +21,12 @@ constexpr ElementType kTypes[] = {
 constexpr Operator kOperators[] = {{"sum", sum}, {"prod", prod}, {"min", min},
                                    {"max", max}, {"avg", avg},   {"mulsum", sum, true}};
 
+// Names that torch's users know.
+constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
+    {"fp16", "half"},     {"float16", "half"}, {"bf16", "bfloat16"},  {"fp32", "float"},
+    {"float32", "float"}, {"fp64", "double"},  {"float64", "double"},
+};
+
 template <class Row>
 const Row* find(std::span<const Row> rows, std::string_view name) {
   const auto found = std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return row.name == name; });
@@ -30,7 +37,13 @@ const Row* find(std::span<const Row> rows, std::string_view name) {
 
 std::span<const ElementType> element_types() { return kTypes; }
 std::span<const Operator> operators() { return kOperators; }
-const ElementType* find_element_type(std::string_view name) { return find(element_types(), name); }
+
+const ElementType* find_element_type(std::string_view name) {
+  for (const auto& [other, own] : kOtherNames)
+    if (name == other) return find(element_types(), own);
+  return find(element_types(), name);
+}
+
 const Operator* find_operator(std::string_view name) { return find(operators(), name); }
 
 }  // namespace fccl::perf

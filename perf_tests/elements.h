@@ -28,7 +28,7 @@ struct Operator {
 std::span<const ElementType> element_types();
 std::span<const Operator> operators();
 
-// Return null for an unknown name.
+// Return null for an unknown name. A type has the names of nccl-tests, and of torch: fp16 is half.
 const ElementType* find_element_type(std::string_view name);
 const Operator* find_operator(std::string_view name);
 

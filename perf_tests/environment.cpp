@@ -23,14 +23,18 @@ Environment read_environment(const std::function<const char*(const char*)>& find
     const char* text = find(name);
     return text && *text ? std::optional<std::string>(text) : std::nullopt;
   };
+  const auto own_or_nccl = [&](const std::string& name) {
+    const auto own = value(("FCCL_TESTS_" + name).c_str());
+    return own ? own : value(("NCCL_TESTS_" + name).c_str());
+  };
   return {.launcher = value("FCCL_TESTS_LAUNCHER"),
           .local = value("FCCL_TESTS_LOCAL"),
           .network = value("FCCL_TESTS_NETWORK"),
           .secret = value("FCCL_TESTS_NETWORK_SECRET"),
-          .split = value("FCCL_TESTS_SPLIT"),
-          .split_mask = value("FCCL_TESTS_SPLIT_MASK"),
-          .min_bandwidth = value("FCCL_TESTS_MIN_BW"),
-          .device = value("FCCL_TESTS_DEVICE") ? value("FCCL_TESTS_DEVICE") : value("NCCL_TESTS_DEVICE"),
+          .split = own_or_nccl("SPLIT"),
+          .split_mask = own_or_nccl("SPLIT_MASK"),
+          .min_bandwidth = own_or_nccl("MIN_BW"),
+          .device = own_or_nccl("DEVICE"),
           .cuda_path = value("FCCL_CUDA_PATH"),
           .open_mpi_size = value("OMPI_COMM_WORLD_SIZE"),
           .pmi_size = value("PMI_SIZE"),

@@ -9,7 +9,8 @@
 
 namespace fccl::perf {
 
-// The variables as they are; an absent variable is empty.
+// The variables as they are; an absent variable is empty. A variable NCCL_TESTS_* stands for its FCCL_TESTS_* where that is
+// absent.
 struct Environment {
   std::optional<std::string> launcher;       // FCCL_TESTS_LAUNCHER
   std::optional<std::string> local;          // FCCL_TESTS_LOCAL, for processes that no mpirun started
@@ -18,7 +19,7 @@ struct Environment {
   std::optional<std::string> split;          // FCCL_TESTS_SPLIT
   std::optional<std::string> split_mask;     // FCCL_TESTS_SPLIT_MASK
   std::optional<std::string> min_bandwidth;  // FCCL_TESTS_MIN_BW
-  std::optional<std::string> device;         // FCCL_TESTS_DEVICE, else NCCL_TESTS_DEVICE
+  std::optional<std::string> device;         // FCCL_TESTS_DEVICE
   std::optional<std::string> cuda_path;      // FCCL_CUDA_PATH, a setting of the library
   std::optional<std::string> open_mpi_size;  // OMPI_COMM_WORLD_SIZE, from Open MPI's mpirun
   std::optional<std::string> pmi_size;       // PMI_SIZE, from Hydra: MPICH and Intel MPI

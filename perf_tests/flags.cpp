@@ -72,8 +72,14 @@ Taken op(Arguments& arguments, const char* text) {
 }
 
 Taken type(Arguments& arguments, const char* text) {
-  arguments.type = text;
-  return arguments.type == "all" || find_element_type(text) ? Taken::yes : Taken::bad_value;
+  const ElementType* const named = find_element_type(text);
+  arguments.type = named ? std::string(named->name) : text;
+  return named || arguments.type == "all" ? Taken::yes : Taken::bad_value;
+}
+
+Taken root(Arguments& arguments, const char* text) {
+  if (std::string_view(text) == "all") text = "-1";
+  return integer<&Arguments::root, -1>(arguments, text);
 }
 
 Taken json(Arguments& arguments, const char* text) {
@@ -138,7 +144,7 @@ constexpr Flag kFlags[] = {
     {'o', "op", "sum|prod|min|max|avg|mulsum|all", "operator of collectives that reduce (sum)", op},
     {'d', "datatype", "int8|uint8|int16|uint16|int32|uint32|int64|uint64|half|float|double|bfloat16|f8e4m3|f8e5m2|bool|all",
      "(float)", type},
-    {'r', "root", "rank", "root of rooted collectives; -1 is all in turn (0)", integer<&A::root, -1>},
+    {'r', "root", "rank|all", "root of rooted collectives; all (or -1): each in turn (0)", root},
     {'z', "blocking", "0|1|2|3",
      "1: wait and barrier after each call, 2: wait after each call, 3: wait and untimed barrier after each iteration (0)",
      integer<&A::blocking, 0, 3>},

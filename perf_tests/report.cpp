@@ -7,6 +7,8 @@
 namespace fccl::perf {
 namespace {
 
+// Above it a table is one of the machine's other work.
+constexpr double kMostQueuedPercent = 10;
 constexpr char kTimeFormat[] = "%Y-%m-%d %H:%M:%S";
 
 const char* blocking_text(Blocking blocking) {
@@ -62,6 +64,7 @@ const char* kinds_of_ranks(const Beginning& beginning) {
 }
 
 void Table::begin(const Beginning& beginning) {
+  calls_ = static_cast<double>(beginning.ranks.size()) * arguments_.iterations * arguments_.aggregated;
   int library = 0;
   static_cast<void>(fcclGetVersion(&library));
   std::fprintf(out_, "# fccl-tests version %d.%d.%d fccl-headers=%d fccl-library=%d\n", FCCL_MAJOR, FCCL_MINOR, FCCL_PATCH,
@@ -148,6 +151,7 @@ void Table::row(const Row& row) {
   std::fprintf(out_, "\n");
   std::fflush(out_);
   mean_.add(row);
+  queued_.add(row, calls_);
 }
 
 void Table::measurement(const Measurement& measurement) {
@@ -198,6 +202,9 @@ void Table::end(const Ending& ending) {
   std::fprintf(out_, "# %-20s : %d %s\n", "Out of bounds values", static_cast<int>(ending.bad_checks),
                ending.bad_checks == 0 ? "OK" : "FAILED");
   std::fprintf(out_, "# %-20s : %g %s\n", "Avg bus bandwidth", mean_.value(), reached);
+  if (queued_.percent() > kMostQueuedPercent && !arguments_.cpu_time)
+    std::fprintf(out_, "# %-20s : %.0f %% of the ranks' time; measure again on a machine that does nothing else\n",
+                 "Waits for processors", queued_.percent());
   std::fprintf(out_, "#\n# Collective test concluded: %s\n", program_.c_str());
   if (!ending.memory.empty()) std::fprintf(out_, "# %-20s : %s\n", "Host memory usage", ending.memory.c_str());
   if (!ending.arena.empty()) std::fprintf(out_, "# %-20s : %s\n", "Arena", ending.arena.c_str());

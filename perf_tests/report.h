@@ -1,6 +1,7 @@
 // The reports of a run: a table on stdout with the lines and columns of nccl-tests, and on request its JSON file.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -89,6 +90,26 @@ class BandwidthMean {
   int cells_ = 0;
 };
 
+// Computes how much of the ranks' time in all cells they waited for a processor.
+class QueuedShare {
+ public:
+  // `calls`: timed calls of a cell, over all ranks.
+  void add(const Row& row, double calls) {
+    add(row.out_of_place, calls);
+    if (row.in_place) add(*row.in_place, calls);
+  }
+  double percent() const { return of_ranks_ > 0 ? std::min(100.0, 100 * queued_ / of_ranks_) : 0; }
+
+ private:
+  void add(const Measurement& measurement, double calls) {
+    queued_ += measurement.queued_seconds;
+    of_ranks_ += measurement.seconds * calls;
+  }
+
+  double queued_ = 0;
+  double of_ranks_ = 0;
+};
+
 // Prints to `out`, which the caller keeps open. One thread of one rank uses it.
 class Table {
  public:
@@ -112,6 +133,8 @@ class Table {
   std::string program_;
   const Arguments& arguments_;
   BandwidthMean mean_;
+  QueuedShare queued_;
+  double calls_ = 0;  // timed calls of a cell, over all ranks
 };
 
 // Formats a number in at most `width` characters, as precisely as they allow.

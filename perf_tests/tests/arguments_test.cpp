@@ -37,6 +37,21 @@ TEST(Arguments, DefaultsAreThoseOfNcclTests) {
   EXPECT_FALSE(parsed.arguments->per_iteration || parsed.arguments->odd || parsed.arguments->ulp);
 }
 
+TEST(Arguments, TheRootAllIsEachRankInTurn) { EXPECT_EQ(parse({"-r", "all"}).arguments->root, -1); }
+
+TEST(Arguments, TypesHaveTheNamesOfTorchToo) {
+  const std::pair<const char*, const char*> names[] = {{"fp16", "half"},  {"float16", "half"},   {"bf16", "bfloat16"},
+                                                       {"fp32", "float"}, {"float32", "float"},  {"fp64", "double"},
+                                                       {"half", "half"},  {"float64", "double"}, {"all", "all"}};
+  for (const auto& [name, own] : names) EXPECT_EQ(parse({"-d", name}).arguments->type, own);
+  EXPECT_FALSE(parse({"-d", "fp15"}).arguments);
+}
+
+TEST(Arguments, AnUnknownOptionIsOneLine) {
+  EXPECT_EQ(parse({"-Q", "3"}).text, "unknown option or missing value: -Q; --help lists the options\n");
+  EXPECT_EQ(parse({"8"}).text, "unknown argument: 8; --help lists the options\n");
+}
+
 TEST(Arguments, EveryFlagReachesItsField) {
   const Parsed parsed =
       parse({"-t", "3", "-g", "1", "-b", "8", "-e", "64M", "-i", "2K",     "-f",    "2",        "-n",           "7",

@@ -32,6 +32,12 @@ TEST(Launch, TheFirstGpuIsReadUnderEitherName) {
   EXPECT_FALSE(environment_of({}).device);
 }
 
+TEST(Launch, VariablesOfNcclTestsAreRead) {
+  EXPECT_EQ(environment_of({{"NCCL_TESTS_SPLIT", "MOD 2"}}).split, "MOD 2");
+  EXPECT_EQ(environment_of({{"NCCL_TESTS_SPLIT_MASK", "3"}}).split_mask, "3");
+  EXPECT_EQ(environment_of({{"NCCL_TESTS_MIN_BW", "3"}, {"FCCL_TESTS_MIN_BW", "4"}}).min_bandwidth, "4");
+}
+
 TEST(Launch, TheEnvironmentOfAnMpirunChoosesItsLibrary) {
   EXPECT_EQ(choice_of({}), " 1");
   EXPECT_EQ(choice_of({{"OMPI_COMM_WORLD_SIZE", "3"}}), "openmpi 3");

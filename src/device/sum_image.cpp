@@ -4,22 +4,22 @@
 // FCCL_SUM_IMAGE is the path of the file.
 asm(".pushsection .rodata, \"a\"\n"
     ".balign 64\n"
-    ".globl fccl_sum_image_begin\n"
-    ".globl fccl_sum_image_end\n"
-    ".hidden fccl_sum_image_begin\n"
-    ".hidden fccl_sum_image_end\n"
-    "fccl_sum_image_begin:\n"
+    ".globl kSumImageBegin\n"
+    ".globl kSumImageEnd\n"
+    ".hidden kSumImageBegin\n"
+    ".hidden kSumImageEnd\n"
+    "kSumImageBegin:\n"
     ".incbin \"" FCCL_SUM_IMAGE
     "\"\n"
-    "fccl_sum_image_end:\n"
+    "kSumImageEnd:\n"
     ".popsection\n");
 
 extern "C" {
-extern const std::byte fccl_sum_image_begin[], fccl_sum_image_end[];
+extern const std::byte kSumImageBegin[], kSumImageEnd[];
 }
 
 namespace fccl::core {
 
-std::span<const std::byte> sum_image() { return {fccl_sum_image_begin, fccl_sum_image_end}; }
+std::span<const std::byte> sum_image() { return {kSumImageBegin, kSumImageEnd}; }
 
 }  // namespace fccl::core

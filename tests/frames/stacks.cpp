@@ -23,11 +23,18 @@ using Stack = std::vector<void*>;
 thread_local bool is_recording = false;
 std::set<Stack> kept;
 
-// Without the parameters and what the compiler calls copies of a function.
+// Without the parameters and what the compiler calls copies of a function; a template without its arguments and its result.
 std::string short_name(std::string name) {
   for (const std::string& prefix : {std::string("(anonymous namespace)::"), std::string("fccl::core::"), std::string("fccl::")})
     for (size_t at = name.find(prefix); at != std::string::npos; at = name.find(prefix)) name.erase(at, prefix.size());
-  return name.substr(0, name.find_first_of("(["));
+  std::string plain;
+  int depth = 0;
+  for (const char letter : name.substr(0, name.find_first_of("(["))) {
+    if (letter == '<') ++depth;
+    if (depth == 0) plain += letter;
+    if (letter == '>') --depth;
+  }
+  return plain.substr(plain.rfind(' ') + 1);
 }
 
 // All functions at an address, the innermost first: more than one where the compiler has put them into each other.

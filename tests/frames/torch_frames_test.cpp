@@ -45,9 +45,11 @@ Group group_of(const Seat& seat, const std::string& store) {
   return call("fccl::make_process_group", {blank, "frames", int64_t{30'000}, false}).at(0).toCustomClass<c10d::ProcessGroup>();
 }
 
-TEST(TorchFrames, of_an_all_gather_on_a_gpu_are_those_of_the_page) {
-  const Setting gpus("FAKE_CUDA_GPUS", "1"), set_up("FAKE_CUDA_SET_UP_WAITS", "0"), path("FCCL_CUDA_PATH", "bounce");
-  const std::string store = ::testing::TempDir() + "fccl_torch_frames_" + std::to_string(::getpid());
+// Two processes gather on one GPU by `path`; rank 0 compares the stacks from `outermost` on with the page.
+void expect_gather_listed(const char* path, const std::string& outermost, const std::vector<std::string>& innermost,
+                          size_t most) {
+  const Setting gpus("FAKE_CUDA_GPUS", "1"), set_up("FAKE_CUDA_SET_UP_WAITS", "0"), chosen("FCCL_CUDA_PATH", path);
+  const std::string store = ::testing::TempDir() + "fccl_torch_frames_" + path + std::to_string(::getpid());
   run_ranks({.as = RanksAs::processes, .ranks = 2}, [&](const Seat& seat) {
     start();
     const auto backend = group_of(seat, store)->getBackend(c10::kCPU);
@@ -60,11 +62,19 @@ TEST(TorchFrames, of_an_all_gather_on_a_gpu_are_those_of_the_page) {
     backend->allgather(all, mine, options)->wait();  // makes the communicator
     Recording recording;
     backend->allgather(all, mine, options)->wait();
-    if (seat.rank == 0) expect_listed(recording.below("torch::Backend::allgather"), {"CudaDevice::copy"}, 16);
+    if (seat.rank == 0) expect_listed(recording.below(outermost), innermost, most);
     EXPECT_EQ(whole.cpu()[-1].item<float>(), 2);
     backend->shutdown();
   });
   ::unlink(store.c_str());
+}
+
+TEST(TorchFrames, of_an_all_gather_on_a_gpu_are_those_of_the_page) {
+  expect_gather_listed("bounce", "torch::Backend::allgather", {"CudaDevice::copy"}, 16);
+}
+
+TEST(TorchFrames, of_an_all_gather_by_slots_are_those_of_the_page) {
+  expect_gather_listed("host", "LandedPath::run", {"CudaDevice::copy"}, 10);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ std::string with_settings_of_torch(std::string text) {
 }
 
 // Puts the general code of `result` behind a text that does not come from the library: that one's texts end with a code.
-std::string with_code(std::string text, fcclResult_t result) {
+std::string with_code(const std::string& text, fcclResult_t result) {
   const size_t at = text.rfind(" [FCCL-");
   const bool has_code = at != std::string::npos && text.find(']', at) == text.size() - 1;
   return has_code ? text : text + c10::str(" [FCCL-", static_cast<int>(result), "000]");
