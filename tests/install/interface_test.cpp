@@ -135,14 +135,15 @@ TEST(Interface, BlocksThatABufferDoesNotHoldAreRefusedWithBothSizes) {
     std::vector<float> own(2), all(5);
     const auto said = [](const fccl::Result<void>& refused) { return refused ? "" : refused.error().message; };
     EXPECT_EQ(said(communicator.all_gather_v(own, all, counts, far)),
-              "all_gather_v: recv has 5 x float32, but block 1 is 2 at 4");
+              "all_gather_v: recv has 5 x float32, but block 1 is 2 at 4 [FCCL-4000]");
     EXPECT_EQ(said(communicator.all_gather_v(own, all, std::span(counts).first(1))),
-              "all_gather_v: recv has 1 counts for 2 ranks");
+              "all_gather_v: recv has 1 counts for 2 ranks [FCCL-4000]");
     EXPECT_EQ(said(communicator.reduce_scatter_v(all, std::span(own).first(1), counts, fccl::sum)),
-              "reduce_scatter_v: recv has 1 x float32, but the count of rank " + std::to_string(communicator.rank()) + " is 2");
+              "reduce_scatter_v: recv has 1 x float32, but the count of rank " + std::to_string(communicator.rank()) +
+                  " is 2 [FCCL-4000]");
     std::vector<int> other(4);
     EXPECT_EQ(said(communicator.all_gather_v(own, other, counts)),
-              "all_gather_v: send has float32, recv has int32; both must have one datatype");
+              "all_gather_v: send has float32, recv has int32; both must have one datatype [FCCL-4000]");
     EXPECT_TRUE(communicator.barrier());
   });
 }
