@@ -57,7 +57,8 @@ LandedPath::LandedPath(OwnDevice& gpu, const Settings& settings, CommunicatorSta
     pairs.bytes = ReduceSteps::bytes_of_slots(settings.cuda_landing_bytes, ranks);
     if (is_auto || path_ == "peer") gathers.kinds.push_back(LandingKind::peer);
     if (is_auto || path_ == "host") gathers.kinds.push_back(LandingKind::host);
-    if ((is_auto || path_ == "peer") && ranks <= gpu::kMostSources) pairs.kinds.push_back(LandingKind::pair);
+    // Loading kernels waits for the work of the GPU, and no call waits for its stream unless its caller asks for that.
+    if (path_ == "peer" && ranks <= gpu::kMostSources) pairs.kinds.push_back(LandingKind::pair);
   }
   if (hosts > 1 && (path_ == "host" || path_ == "peer"))
     log(LogLevel::info, fmt::format("FCCL_CUDA_PATH={} serves communicators of one host; this one has {}, so its calls on CUDA "

@@ -14,6 +14,7 @@ NAMING = (
     "src/settings/*.cpp",
     "perf_tests/**/*.cpp",
     "CMakeLists.txt",
+    "src/*.cmake",
     ".ci/*.sh",
     "tools/cluster/*.py",
     "tools/gpu/*.py",
