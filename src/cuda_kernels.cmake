@@ -19,7 +19,7 @@ set(image ${CMAKE_CURRENT_BINARY_DIR}/sums.fatbin)
 add_custom_command(
   OUTPUT ${image}
   COMMAND
-    ${FCCL_NVCC} -ccbin ${CMAKE_CXX_COMPILER} -std=c++17 -O3 --fmad=false --compress-mode=size -gencode=arch=compute_80,code=sm_80
+    ${FCCL_NVCC} -ccbin ${CMAKE_CXX_COMPILER} -std=c++20 -O3 --fmad=false --compress-mode=size -gencode=arch=compute_80,code=sm_80
     -gencode=arch=compute_90,code=sm_90 "-gencode=arch=compute_100,code=[sm_100,compute_100]" -I ${CMAKE_CURRENT_SOURCE_DIR} -fatbin -o
     ${image} ${CMAKE_CURRENT_SOURCE_DIR}/kernels/gpu/sum.cu
   DEPENDS kernels/gpu/sum.cu kernels/gpu/sum.h

@@ -13,7 +13,7 @@
 #include "host/lane.h"
 #include "os/clock.h"
 #include "os/log.h"
-#include "os/memory.h"
+#include "segment/peer_memory.h"
 
 namespace fccl::core {
 namespace {
@@ -27,23 +27,17 @@ struct Times {
   int64_t read = std::numeric_limits<int64_t>::max();
 };
 
-// Makes the slots that the trial uses resident. The kernel gives a slot its memory on first use, which takes several times as
-// long as the copy, and would be taken for the cost of slots.
+// Makes the slots that the trial uses resident, for their writers and their readers, before any rank writes to them. The kernel
+// gives a slot its memory on first use, which takes several times as long as the copy, and would be taken for the cost of
+// slots.
 Result<void> touch_slots(InitCalls& calls, const Lane& lane) {
   const size_t bytes = std::min(lane.slots.pair_ring_bytes(), kTrialRounds * kBlock);
-  const auto each_page = [&](const auto& slots_with, const auto& touch) {
-    for (int peer = 0; peer < lane.ranks(); ++peer) {
-      if (peer == lane.rank()) continue;
-      volatile std::byte* const slots = slots_with(peer);
-      for (size_t at = 0; at < bytes; at += kPageBytes) touch(slots[at]);
-    }
-  };
-  each_page([&](int peer) { return lane.slots.pair_slot(lane.rank(), peer, 0); },
-            [](volatile std::byte& page) { page = std::byte{0}; });
-  FCCL_TRY(calls.barrier());
-  each_page([&](int peer) { return lane.slots.pair_slot(peer, lane.rank(), 0); },
-            [](const volatile std::byte& page) { [[maybe_unused]] const std::byte read = page; });
-  return {};
+  for (int peer = 0; peer < lane.ranks(); ++peer) {
+    if (peer == lane.rank()) continue;
+    bring_in(lane.slots.pair_slot(lane.rank(), peer, 0), bytes);
+    bring_in(lane.slots.pair_slot(peer, lane.rank(), 0), bytes);
+  }
+  return calls.barrier();
 }
 
 }  // namespace

@@ -27,19 +27,6 @@ namespace {
 // for an earlier call, the write of `drained`, and two marks.
 constexpr size_t kEntriesOnThisThread = 5;
 
-// Says by what the calls go instead.
-const char* other_way(LandingKind kind) {
-  switch (kind) {
-    case LandingKind::peer:
-      return "the GPUs of this host do not read each other's memory";
-    case LandingKind::pair:
-      return "reductions on CUDA memory bounce through host memory";
-    case LandingKind::host:
-      break;
-  }
-  return "calls of all ranks on CUDA memory bounce through host memory";
-}
-
 }  // namespace
 
 LandedPath::LandedPath(OwnDevice& gpu, const Settings& settings, CommunicatorState& state)
@@ -80,7 +67,11 @@ Result<void> LandedPath::prepare(LaneId id, OwnLane& lane, uint64_t number) {
       own.refusal = {MessageKind::gpus_apart,
                      fmt::format("FCCL_CUDA_PATH=peer, but {}: take host, bounce or auto", found.obstacle)};
     else
-      log(LogLevel::info, fmt::format("{}; so {} (rank {})", found.obstacle, other_way(kind), state_.control->peers.rank()));
+      log(LogLevel::info,
+          fmt::format("{}; so {} (rank {})", found.obstacle,
+                      kind == LandingKind::peer ? "the GPUs of this host do not read each other's memory"
+                                                : "calls of all ranks on CUDA memory bounce through host memory",
+                      state_.control->peers.rank()));
   }
   if (std::ranges::all_of(lanes_, [](const OfLane& each) { return each.kinds.empty(); })) state_.joined.reset();
   return {};

@@ -42,9 +42,9 @@ class PeerMemory {
   bool reaches_all_ = false;
 };
 
-// Faults in, on this thread, the pages that a peer is about to read. The peer would fault them in inside the kernel, where
-// neither its deadline nor an abort can end the wait; a file on a dead server or a stopped userfault thread would block it for
-// ever. If this process died during the wait, the peer would read zeros.
+// Faults in pages on this thread, by a read of each. A rank does so with pages that a peer is about to read: the peer would
+// fault them in inside the kernel, where neither its deadline nor an abort can end the wait; a file on a dead server or a
+// stopped userfault thread would block it for ever. If this process died during the wait, the peer would read zeros.
 void bring_in(const std::byte* begin, size_t bytes);
 
 }  // namespace fccl::core

@@ -20,6 +20,7 @@
 #include "os/per_process.h"
 #include "os/signals_held_back.h"
 #include "segment/lane_board.h"
+#include "segment/peer_memory.h"
 #include "segment/rank_state.h"
 #include "segment/transfer_board.h"
 
@@ -75,12 +76,6 @@ struct Mappings {
 };
 
 constinit PerProcess<Mappings> mappings;
-
-// Reads one byte per page, which makes the kernel map it, and some neighbours with it.
-void map_pages(const void* begin, size_t bytes) {
-  const auto* at = static_cast<const volatile std::byte*>(begin);
-  for (size_t offset = 0; offset < bytes; offset += kPageBytes) static_cast<void>(at[offset]);
-}
 
 tl::unexpected<Error> memory_failure(const char* attempt, const SegmentShape& shape, const std::string& observed) {
   return fail(fcclSystemError,
@@ -165,7 +160,8 @@ Result<std::shared_ptr<Segment>> Segment::map(const Descriptor& memory, const Se
   if (auto mapped = known.lock()) return mapped;
   void* address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
   if (address == MAP_FAILED) return system_failure("mapping", shape);
-  if (const size_t used = Parts(shape).used_at_once(); used <= kMappedAtOnce) map_pages(address, used);
+  if (const size_t used = Parts(shape).used_at_once(); used <= kMappedAtOnce)
+    bring_in(static_cast<const std::byte*>(address), used);
   std::shared_ptr<Segment> mapped(new Segment(static_cast<std::byte*>(address), shape));
   known = mapped;
   std::erase_if(all.of, [](const auto& entry) { return entry.second.expired(); });

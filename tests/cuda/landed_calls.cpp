@@ -1,8 +1,18 @@
 // LandedCalls: makes the calls and asks metrics.
 #include "cuda/landed_calls.h"
 
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <thread>
+
+#include "processes/hosts.h"
+
 namespace fccl::core::testing {
 namespace {
+
+using namespace std::chrono_literals;
 
 constexpr fcclColl_t kLanded[] = {fcclCollAllGather, fcclCollBroadcast};
 
@@ -22,6 +32,16 @@ uint64_t expect_right(CudaSeat& seat, fcclComm_t comm, fcclColl_t collective) {
       ++calls;
     }
   return calls;
+}
+
+// Dies when its GPU has done so many operations more, in another step each time.
+void die_after(CudaSeat& seat, uint64_t operations) {
+  const uint64_t last = seat.gpu().operations() + operations;
+  std::thread([&seat, last] {
+    while (seat.gpu().operations() < last) std::this_thread::sleep_for(10us);
+    seat.seat().board.notes[0] = now_ns();
+    raise(SIGKILL);
+  }).detach();
 }
 
 }  // namespace
@@ -47,6 +67,25 @@ void expect_landed(CudaSeat& seat, const std::string& path) {
     EXPECT_EQ(calls_by("landed", comm, kLanded[i]), path == "host" ? calls[i] : 0);
     EXPECT_EQ(calls_by("peer", comm, kLanded[i]), path == "peer" ? calls[i] : 0);
   }
+}
+
+void expect_end_by_death(CudaSeat& seat, fcclComm_t comm, const Recipe& recipe, uint64_t operations) {
+  seat.meet();
+  if (seat.rank() == 2) die_after(seat, operations);
+  std::vector<std::unique_ptr<CudaTrial>> trials;
+  for (int i = 0; i < 4; ++i) {
+    Recipe next = recipe;
+    next.iteration = i;
+    trials.push_back(std::make_unique<CudaTrial>(next, seat));
+    (void)trials.back()->issue(comm);
+  }
+  if (seat.rank() == 2) std::this_thread::sleep_for(20s);
+  const std::atomic<int64_t>& died = seat.seat().board.notes[0];
+  EXPECT_EQ(await_failure(comm, died, 3 * kSecond), fcclRemoteError);
+  EXPECT_TRUE(in_time(died, 1000));
+  expect_words(fcclGetLastError(comm), {"rank 2 (pid"});
+  seat.gpu().synchronize(seat.stream());
+  EXPECT_TRUE(in_time(died, 2000)) << "a program was not released";
 }
 
 void expect_words(const std::string& text, const std::vector<std::string>& words) {

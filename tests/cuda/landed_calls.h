@@ -21,6 +21,9 @@ inline bool sees_processes() { return every_kind().back() == RanksAs::processes;
 uint64_t calls_by(const std::string& path_in_metrics, fcclComm_t comm, fcclColl_t collective);
 // Makes a communicator and calls of many sizes, which must be right, and have gone by slots of this kind; none for "bounce".
 void expect_landed(CudaSeat& seat, const std::string& path);
+// Kills rank 2 within a few such calls, once its GPU has done so many operations more; the others must hear who died in time.
+// All ranks, which are processes, call it together.
+void expect_end_by_death(CudaSeat& seat, fcclComm_t comm, const Recipe& recipe, uint64_t operations);
 void expect_words(const std::string& text, const std::vector<std::string>& words);
 
 }  // namespace fccl::core::testing

@@ -1,12 +1,8 @@
 // Slots in the memory of GPUs: which ranks have them, what is said where they have not, and what a rank that dies leaves.
 #include <array>
-#include <chrono>
-#include <csignal>
 #include <random>
-#include <thread>
 
 #include "cuda/landed_calls.h"
-#include "processes/hosts.h"
 
 namespace fccl::core::testing {
 namespace {
@@ -118,16 +114,6 @@ TEST(CudaPeer, slots_of_other_processes_leave_no_descriptor_open) {
   });
 }
 
-// Dies when its GPU has done so many operations more, in another step each time.
-void die_after(CudaSeat& seat, uint64_t operations) {
-  const uint64_t last = seat.gpu().operations() + operations;
-  std::thread([&seat, last] {
-    while (seat.gpu().operations() < last) std::this_thread::sleep_for(10us);
-    seat.seat().board.notes[0] = now_ns();
-    raise(SIGKILL);
-  }).detach();
-}
-
 TEST(CudaPeer, calls_end_and_name_a_rank_that_is_killed_at_any_step) {
   if (!sees_processes()) GTEST_SKIP() << "the thread sanitizer sees one process";
   const Setting path("FCCL_CUDA_PATH", "peer"), slots("FCCL_CUDA_LANDING", kSmallSlots);
@@ -136,22 +122,7 @@ TEST(CudaPeer, calls_end_and_name_a_rank_that_is_killed_at_any_step) {
     run_on_gpus({.ranks = 3, .host_of = {0, 0, 0}, .killed = {2}}, [operations = dice() % 150](CudaSeat& seat) {
       Comm comm(seat.seat(), config_of_cuda_tests());
       EXPECT_EQ(try_on_gpu({.collective = fcclCollAllGather, .dtype = fcclInt32, .count = 100}, seat, comm), "");
-      seat.meet();
-      if (seat.rank() == 2) die_after(seat, operations);
-      std::vector<std::unique_ptr<CudaTrial>> trials;
-      for (int i = 0; i < 4; ++i) {
-        trials.push_back(std::make_unique<CudaTrial>(
-            Recipe{.collective = fcclCollAllGather, .dtype = fcclFloat32, .count = 100'000, .iteration = i}, seat));
-        (void)trials.back()->issue(comm);
-      }
-      if (seat.rank() == 2) std::this_thread::sleep_for(20s);
-      const std::atomic<int64_t>& died = seat.seat().board.notes[0];
-      EXPECT_EQ(await_failure(comm, died, 3 * kSecond), fcclRemoteError);
-      EXPECT_TRUE(in_time(died, 1000));
-      const std::string text = fcclGetLastError(comm);
-      EXPECT_NE(text.find("rank 2 (pid"), std::string::npos) << text;
-      seat.gpu().synchronize(seat.stream());
-      EXPECT_TRUE(in_time(died, 2000)) << "a program was not released";
+      expect_end_by_death(seat, comm, {.collective = fcclCollAllGather, .dtype = fcclFloat32, .count = 100'000}, operations);
     });
 }
 

@@ -2,14 +2,12 @@
 // those that do not.
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstring>
 #include <numeric>
 #include <random>
 #include <thread>
 
 #include "cuda/landed_calls.h"
-#include "processes/hosts.h"
 
 namespace fccl::core::testing {
 namespace {
@@ -254,16 +252,6 @@ TEST(CudaReduceScatterByAuto, bounces_so_that_no_call_waits_for_kernels_to_be_lo
   });
 }
 
-// Dies when its GPU has done so many operations more, in another step each time.
-void die_after(CudaSeat& seat, uint64_t operations) {
-  const uint64_t last = seat.gpu().operations() + operations;
-  std::thread([&seat, last] {
-    while (seat.gpu().operations() < last) std::this_thread::sleep_for(10us);
-    seat.seat().board.notes[0] = now_ns();
-    raise(SIGKILL);
-  }).detach();
-}
-
 TEST_F(CudaReduceScatter, ends_and_names_a_rank_that_is_killed_at_any_step) {
   if (!sees_processes()) GTEST_SKIP() << "the thread sanitizer sees one process";
   std::mt19937_64 dice(38);
@@ -271,21 +259,7 @@ TEST_F(CudaReduceScatter, ends_and_names_a_rank_that_is_killed_at_any_step) {
     run_on_gpus({.ranks = 3, .host_of = {0, 0, 0}, .killed = {2}}, [operations = dice() % 150](CudaSeat& seat) {
       Comm comm(seat.seat(), config_of_cuda_tests());
       expect_right(seat, comm, {{fcclFloat32, ReduceOp::sum}}, {1000});
-      seat.meet();
-      if (seat.rank() == 2) die_after(seat, operations);
-      std::vector<std::unique_ptr<CudaTrial>> trials;
-      for (int i = 0; i < 4; ++i) {
-        trials.push_back(std::make_unique<CudaTrial>(
-            Recipe{.collective = fcclCollReduceScatter, .dtype = fcclFloat32, .count = 30'000, .iteration = i}, seat));
-        (void)trials.back()->issue(comm);
-      }
-      if (seat.rank() == 2) std::this_thread::sleep_for(20s);
-      const std::atomic<int64_t>& died = seat.seat().board.notes[0];
-      EXPECT_EQ(await_failure(comm, died, 3 * kSecond), fcclRemoteError);
-      EXPECT_TRUE(in_time(died, 1000));
-      expect_words(fcclGetLastError(comm), {"rank 2 (pid"});
-      seat.gpu().synchronize(seat.stream());
-      EXPECT_TRUE(in_time(died, 2000)) << "a program was not released";
+      expect_end_by_death(seat, comm, {.collective = fcclCollReduceScatter, .dtype = fcclFloat32, .count = 30'000}, operations);
     });
 }
 
