@@ -12,9 +12,10 @@
 #include <optional>
 #include <thread>
 
-#include "bootstrap/channel.h"
 #include "bootstrap/messages.h"
 #include "bootstrap/rendezvous.h"
+#include "bootstrap/roster_memory.h"
+#include "channels/channel.h"
 #include "discovery/host_identity.h"
 #include "os/error_text.h"
 #include "os/spare_descriptor.h"
@@ -33,6 +34,8 @@ using namespace std::chrono_literals;
 constexpr int kFewestInLine = 128;
 // Longest time that a rank which cannot join spends on telling the others.
 constexpr auto kDeclineTime = 2s;
+// Longest time for which a rank waits at the door of a root of its host before it tries TCP.
+constexpr auto kMostAtDoor = 5s;
 
 // The thread is detached and owns all it uses, so neither exit nor fork meets anything of it.
 Result<void> serve_in_background(std::shared_ptr<Rendezvous> rendezvous) {
@@ -53,12 +56,15 @@ class Joiner {
  private:
   Result<Hello> get_ready();
   Result<Hello> make_hello() const;
-  std::string name_of_root(const std::vector<Member>& members) const;
   Result<void> listen();
   Result<Channel> reach_root();
+  Result<std::optional<Channel>> pass_door();
+  Result<Channel> reach_by_tcp();
+  Result<void> check_root(const Channel& channel) const;
   void tell(Channel& channel, const Error& why, Deadline deadline) const;
   Result<void> rest(const std::string& observed);
   Result<std::optional<std::vector<Member>>> await_roster(Channel& channel);
+  Result<std::vector<Member>> shared_roster(Channel& channel, size_t bytes) const;
   Result<std::vector<Member>> members_of(Roster roster) const;
   bool give_up(Channel& channel, const Message& why);
   // A joiner without a cancel check need not wake up before the deadline.
@@ -90,7 +96,7 @@ Result<Joined> Joiner::join() {
     channel.say(encode(*hello));
     FCCL_TRY_ASSIGN(auto members, await_roster(channel));
     if (members) {
-      Presence presence(std::move(channel), name_of_root(*members));
+      Presence presence(std::move(channel), server_name(*members, root_text(request_.id)));
       return Joined{std::move(*members), std::move(listener_),     request_.id,
                     request_.rank,       std::move(tcp_listener_), std::move(presence)};
     }
@@ -114,12 +120,6 @@ void Joiner::decline(const Error& why) {
 void Joiner::tell(Channel& channel, const Error& why, Deadline deadline) const {
   channel.say(encode(Hello{{request_.rank, ::getpid(), {}, host_name(), {}}, request_.nranks, {}, why, request_.origin}));
   (void)channel.await_message(deadline);
-}
-
-std::string Joiner::name_of_root(const std::vector<Member>& members) const {
-  const auto server = std::ranges::find_if(members, &Member::serves);
-  return server == members.end() ? fmt::format("the process that called fcclGetUniqueId, at {},", root_text(request_.id))
-                                 : fmt::format("{}, which serves the unique id,", describe(*server));
 }
 
 Result<Hello> Joiner::get_ready() {
@@ -181,9 +181,42 @@ tl::unexpected<Error> Joiner::timed_out(const std::string& observed) const {
                           name(), waited, request_.nranks, observed, other_interfaces()));
 }
 
+// Whatever is wrong at the door of a root of this host, a rank can still reach the root by TCP.
+Result<Channel> Joiner::reach_root() {
+  FCCL_TRY_ASSIGN(auto channel, pass_door());
+  if (!channel) return reach_by_tcp();
+  return std::move(*channel);
+}
+
+// Returns no channel if the root is of another host, or does not let this rank in.
+Result<std::optional<Channel>> Joiner::pass_door() {
+  // host_identity reads files.
+  if (lack_of_descriptors(1) != 0) return std::nullopt;
+  Connection connection = connect_local(door_name(request_.id, host_identity(request_.host_override)), kLookInterval);
+  if (!connection.socket) return std::nullopt;
+  const auto now = Clock::now();
+  const Deadline until{std::min(now + kMostAtDoor, now + (limit_.deadline.at - now) / 2)};
+  Channel channel(std::move(connection.socket), Conversation(Role::connects, request_.id.key, {request_.rank}));
+  while (!channel.open()) {
+    const Result<void> opened = channel.await_open({std::min(next_look().at, until.at)});
+    if (!opened && (opened.error().code != fcclTimeout || until.passed())) return std::nullopt;
+    if (request_.awaits_root) FCCL_TRY(limit_.check_cancelled());
+  }
+  FCCL_TRY(check_root(channel));
+  return channel;
+}
+
+Result<void> Joiner::check_root(const Channel& channel) const {
+  if (channel.peer().rank != kRootRank)
+    return fail(fcclInvalidUsage,
+                fmt::format("{} cannot join: at {} listens a rank, not the root", name(), root_text(request_.id)));
+  if (channel.peer().version != kOwnVersion) return fail(fcclInvalidUsage, version_difference({request_.rank}, channel.peer()));
+  return {};
+}
+
 // The listener is older than the id, so a refused connection is final unless the request awaits the root. A connection that is
 // closed within the handshake is not final: in a flood of strangers the root drops the oldest one.
-Result<Channel> Joiner::reach_root() {
+Result<Channel> Joiner::reach_by_tcp() {
   ConnectPatience patience;
   while (true) {
     Connection connection = connect_tcp(request_.id.root, {std::min(limit_.deadline.at, Deadline::after(patience.next()).at)});
@@ -201,12 +234,8 @@ Result<Channel> Joiner::reach_root() {
     }
     if (connection.socket) {
       Channel channel(std::move(connection.socket), Conversation(Role::connects, request_.id.key, {request_.rank}));
-      Result<void> opened = channel.await_open(limit_.deadline);
-      if (opened && channel.peer().rank != kRootRank)
-        return fail(fcclInvalidUsage,
-                    fmt::format("{} cannot join: at {} listens a rank, not the root", name(), root_text(request_.id)));
-      if (opened && channel.peer().version != kOwnVersion)
-        return fail(fcclInvalidUsage, version_difference({request_.rank}, channel.peer()));
+      const Result<void> opened = channel.await_open(limit_.deadline);
+      if (opened) FCCL_TRY(check_root(channel));
       if (opened) return channel;
       if (opened.error().code == fcclInvalidUsage)
         return fail(opened.error().code,
@@ -258,6 +287,9 @@ Result<std::optional<std::vector<Member>>> Joiner::await_roster(Channel& channel
     }
     if (message && std::holds_alternative<Progress>(*message)) {
       progress_ = std::get<Progress>(std::move(*message));
+    } else if (message && std::holds_alternative<SharedRoster>(*message)) {
+      channel.allow(kMessageLimit);
+      return shared_roster(channel, std::get<SharedRoster>(*message).bytes);
     } else if (message && std::holds_alternative<Later>(*message)) {
       return std::nullopt;
     } else if (message && std::holds_alternative<Roster>(*message)) {
@@ -267,6 +299,21 @@ Result<std::optional<std::vector<Member>>> Joiner::await_roster(Channel& channel
       return fail(fcclInternalError, fmt::format("{} sent {} a message that makes no sense", root(), name()));
     }
   }
+}
+
+Result<std::vector<Member>> Joiner::shared_roster(Channel& channel, size_t bytes) const {
+  const std::vector<Descriptor> memory = channel.take_descriptors();
+  if (memory.empty()) {
+    const int error = channel.has_lost_descriptors() ? EMFILE : ENODATA;
+    return fail(system_error(error), fmt::format("{} cannot take the descriptor of the roster that {} hands out: {}", name(),
+                                                 root(), error_text(error)));
+  }
+  if (bytes > roster_limit(request_.nranks))
+    return fail(fcclInternalError, fmt::format("{} sent {} a roster of {} bytes", root(), name(), bytes));
+  FCCL_TRY_ASSIGN(const std::string read, read_roster_memory(memory.front(), bytes));
+  std::optional<Message> roster = decode(read);
+  if (roster && std::holds_alternative<Roster>(*roster)) return members_of(std::get<Roster>(std::move(*roster)));
+  return fail(fcclInternalError, fmt::format("{} sent {} a roster that makes no sense", root(), name()));
 }
 
 Result<std::vector<Member>> Joiner::members_of(Roster roster) const {
@@ -286,22 +333,24 @@ Result<Bootstrap> prepare_bootstrap(const Settings& settings) {
   fill_random(generation);
   for (const unsigned char byte : generation) id.generation = id.generation << 8 | byte;
   fill_random(id.key);
-  return Bootstrap{.id = id, .listener = std::move(listener)};
+  // Without a door the ranks of this host come by TCP.
+  Connection door = listen_local_at(door_name(id, host_identity(settings.host_id)), SOMAXCONN);
+  return Bootstrap{.id = id, .listener = std::move(listener), .door = std::move(door.socket)};
 }
 
 Result<Descriptor> serve_bootstrap(Bootstrap prepared) {
   Descriptor shutter(::fcntl(prepared.listener.get(), F_DUPFD_CLOEXEC, 0));
   if (!shutter)
     return fail(system_error(errno), fmt::format("cannot take a second descriptor of a bootstrap: {}", error_text(errno)));
-  FCCL_TRY(serve_in_background(
-      std::make_shared<Rendezvous>(std::move(prepared.listener), prepared.id, std::move(prepared.excluded))));
+  FCCL_TRY(serve_in_background(std::make_shared<Rendezvous>(std::move(prepared))));
   return shutter;
 }
 
 Result<UniqueId> open_bootstrap(const Settings& settings) {
   FCCL_TRY_ASSIGN(Bootstrap prepared, prepare_bootstrap(settings));
-  FCCL_TRY(serve_in_background(std::make_shared<Rendezvous>(std::move(prepared.listener), prepared.id)));
-  return prepared.id;
+  UniqueId id = prepared.id;
+  FCCL_TRY(serve_in_background(std::make_shared<Rendezvous>(std::move(prepared))));
+  return id;
 }
 
 Result<Joined> join(const JoinRequest& request, WaitLimit limit) { return Joiner(request, std::move(limit)).join(); }

@@ -1,6 +1,7 @@
 // Bootstrap: brings the ranks of a communicator together, from a unique id to a roster and one shared descriptor.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,8 +40,8 @@ struct Joined {
 struct Bootstrap {
   UniqueId id;
   Descriptor listener;
-  std::vector<int> excluded =
-      {};  // ranks of the parent that are left out: one that comes is of a later call, and waits for that
+  Descriptor door = {};            // the abstract unix listener for the ranks of this host, if there is one
+  std::vector<int> excluded = {};  // ranks of the parent that are left out: they come for a later call, and wait for it
 };
 
 Result<Bootstrap> prepare_bootstrap(const Settings& settings);
@@ -60,10 +61,12 @@ Result<Joined> join(const JoinRequest& request, WaitLimit limit);
 // request.
 void decline(const JoinRequest& request, const Error& why);
 
-// Gives `fd` to each of `ranks`, which call `receive_descriptor` with this rank as leader. All of them are ranks of this host.
-// Strangers who connect during it are refused. Between two hand-outs of one Joined these ranks must meet.
-Result<void> send_descriptor(const Joined& joined, int fd, const std::vector<int>& ranks, const WaitLimit& limit);
-Result<Descriptor> receive_descriptor(const Joined& joined, int leader, const WaitLimit& limit);
+// Gives `fds`, one or two, to each of `ranks`, which call `receive_descriptors` for as many with this rank as leader. All of
+// them are ranks of this host. Strangers who connect during it are refused. Between two hand-outs of one Joined these ranks
+// must meet.
+Result<void> send_descriptors(const Joined& joined, std::span<const int> fds, const std::vector<int>& ranks,
+                              const WaitLimit& limit);
+Result<std::vector<Descriptor>> receive_descriptors(const Joined& joined, int leader, size_t count, const WaitLimit& limit);
 // Gives `fd` to the ranks of all other processes, and returns theirs, by rank; a rank of this process has none. All ranks of a
 // communicator of one host call it, and no rank hands out anything meanwhile.
 Result<std::vector<Descriptor>> swap_descriptors(const Joined& joined, int fd, const WaitLimit& limit);

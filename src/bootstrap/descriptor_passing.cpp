@@ -1,16 +1,18 @@
-// Hands a descriptor from the leader of a host to its other ranks.
+// Hands descriptors from the leader of a host to its other ranks.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <list>
 #include <map>
 #include <memory>
+#include <span>
 #include <thread>
 
-#include "bootstrap/acceptor.h"
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/messages.h"
+#include "channels/acceptor.h"
 #include "os/error_text.h"
 #include "os/process_watch.h"
 #include "sockets/socket.h"
@@ -43,7 +45,8 @@ Result<Awaited> await_member(const Member& member) {
 // The leader's side: the ranks that still have to come, and the channels that are being served.
 class HandOut {
  public:
-  HandOut(const Joined& joined, int fd) : fd_(fd), acceptor_(joined.listener.get(), joined.id.key, {joined.rank}) {}
+  HandOut(const Joined& joined, std::span<const int> fds)
+      : fds_(fds), acceptor_(joined.listener.get(), joined.id.key, {joined.rank}) {}
 
   Result<void> expect(const Member& member) {
     FCCL_TRY_ASSIGN(Awaited awaited, await_member(member));
@@ -79,7 +82,7 @@ class HandOut {
     }
     for (Channel& channel : acceptor_.admit(std::span(polled_).first(of_acceptor))) {
       if (!waiting_.contains(channel.peer().rank)) continue;
-      channel.say({}, fd_);
+      channel.say({}, fds_);
       served_.push_back(std::move(channel));
       finish(std::prev(served_.end()));
     }
@@ -105,20 +108,20 @@ class HandOut {
                        list_ranks(awaited()));
   }
 
-  int fd_;
+  std::span<const int> fds_;
   Acceptor acceptor_;
   std::map<int, Awaited> waiting_;
   std::list<Channel> served_;
   std::vector<pollfd> polled_;
 };
 
-// A non-leader's side: connects to the leader until it has the descriptor.
+// A non-leader's side: connects to the leader until it has the descriptors.
 class Receiver {
  public:
-  Receiver(const Joined& joined, Awaited leader, const WaitLimit& limit)
-      : joined_(joined), leader_(std::move(leader)), limit_(limit) {}
+  Receiver(const Joined& joined, Awaited leader, size_t count, const WaitLimit& limit)
+      : joined_(joined), leader_(std::move(leader)), count_(count), limit_(limit) {}
 
-  Result<Descriptor> receive() const {
+  Result<std::vector<Descriptor>> receive() const {
     while (true) {
       Connection connection = connect_local(leader_.member.listener, kLookInterval);
       if (is_short_of_descriptors(connection.error))
@@ -129,8 +132,8 @@ class Receiver {
         return fail(fcclRemoteError, fmt::format("{}, which leads this host, left before it handed out the shared segment",
                                                  describe(leader_.member)));
       if (connection.socket) {
-        Result<Descriptor> received = receive_by(std::move(connection.socket));
-        if (!received || *received) return received;
+        auto received = receive_by(std::move(connection.socket));
+        if (!received || !received->empty()) return received;
       }
       FCCL_TRY(still_waiting());
       // For EAGAIN, a full queue at the listener, connect_local has waited already.
@@ -140,13 +143,14 @@ class Receiver {
 
  private:
   // Receives over one connection; returns nothing if it broke.
-  Result<Descriptor> receive_by(Descriptor socket) const {
+  Result<std::vector<Descriptor>> receive_by(Descriptor socket) const {
     Channel channel(std::move(socket), Conversation(Role::connects, joined_.id.key, {joined_.rank}));
+    channel.expect_descriptors(count_);
     while (true) {
       Result<std::string> message = channel.await_message(limit_.next_look());
       if (message && channel.peer().rank == leader_.member.rank) {
-        if (Descriptor descriptor = channel.take_descriptor()) return descriptor;
-        if (channel.has_lost_descriptor())
+        if (auto descriptors = channel.take_descriptors(); !descriptors.empty()) return descriptors;
+        if (channel.has_lost_descriptors())
           return fail(MessageKind::too_many_files, fmt::format("rank {} cannot take the descriptor that {} hands out: {}",
                                                                joined_.rank, describe(leader_.member), error_text(EMFILE)));
       }
@@ -155,7 +159,7 @@ class Receiver {
                     fmt::format("rank {} got no descriptor from {}: {}", joined_.rank, describe(leader_.member),
                                 message ? "its message had none" : message.error().message));
       FCCL_TRY(still_waiting());
-      if (message.error().code != fcclTimeout) return Descriptor{};
+      if (message.error().code != fcclTimeout) return std::vector<Descriptor>{};
     }
   }
 
@@ -171,20 +175,23 @@ class Receiver {
 
   const Joined& joined_;
   Awaited leader_;
+  size_t count_;
   const WaitLimit& limit_;
 };
 
 }  // namespace
 
-Result<void> send_descriptor(const Joined& joined, int fd, const std::vector<int>& ranks, const WaitLimit& limit) {
-  HandOut handing(joined, fd);
+Result<void> send_descriptors(const Joined& joined, std::span<const int> fds, const std::vector<int>& ranks,
+                              const WaitLimit& limit) {
+  HandOut handing(joined, fds);
   for (const int rank : ranks) FCCL_TRY(handing.expect(joined.members[rank]));
   return handing.serve(limit);
 }
 
-Result<Descriptor> receive_descriptor(const Joined& joined, int leader_rank, const WaitLimit& limit) {
+Result<std::vector<Descriptor>> receive_descriptors(const Joined& joined, int leader_rank, size_t count,
+                                                    const WaitLimit& limit) {
   FCCL_TRY_ASSIGN(Awaited leader, await_member(joined.members[leader_rank]));
-  return Receiver(joined, std::move(leader), limit).receive();
+  return Receiver(joined, std::move(leader), count, limit).receive();
 }
 
 // The ranks hand out in their order, so that of all that wait for each other the first one is served.
@@ -195,9 +202,10 @@ Result<std::vector<Descriptor>> swap_descriptors(const Joined& joined, int fd, c
     if (member.pid != joined.members[joined.rank].pid) elsewhere.push_back(member.rank);
   for (const Member& member : joined.members) {
     if (member.rank == joined.rank) {
-      FCCL_TRY(send_descriptor(joined, fd, elsewhere, limit));
+      FCCL_TRY(send_descriptors(joined, std::array{fd}, elsewhere, limit));
     } else if (std::ranges::find(elsewhere, member.rank) != elsewhere.end()) {
-      FCCL_TRY_ASSIGN(theirs[member.rank], receive_descriptor(joined, member.rank, limit));
+      FCCL_TRY_ASSIGN(auto received, receive_descriptors(joined, member.rank, 1, limit));
+      theirs[member.rank] = std::move(received.front());
     }
   }
   return theirs;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace fccl::core {
 
@@ -21,5 +22,7 @@ struct Member {
 
 // Returns "rank 3 (pid 4711 on box)".
 std::string describe(const Member& member);
+// Names the process that serves the unique id, which listens at `root`, as the subject of a sentence.
+std::string server_name(const std::vector<Member>& members, const std::string& root);
 
 }  // namespace fccl::core

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
-#include "bootstrap/bytes.h"
-#include "bootstrap/handshake.h"
+#include "channels/bytes.h"
+#include "channels/handshake.h"
 #include "sockets/socket.h"
 
 namespace fccl::core {
@@ -46,16 +48,75 @@ Member read_member(Reader& reader) {
   return member;
 }
 
-// It trusts no count: bytes that end too early end it.
-Roster read_roster(Reader& reader) {
-  Roster roster;
+// The host of a member in a roster, which names each host once.
+struct Host {
+  std::string identity;
+  std::string name;
+
+  bool operator==(const Host&) const = default;
+};
+
+// What follows a member's number of host in a roster.
+enum MemberFlags : uint8_t { kServes = 1, kHasAddress = 2, kOnHostOfTheLast = 4, kEveryFlag = 7 };
+
+// Ranks are not written: the place tells them.
+void write(Writer& writer, const Roster& roster) {
+  std::vector<Host> hosts;
+  std::map<std::pair<std::string_view, std::string_view>, uint32_t> number;
+  std::vector<uint32_t> host_of;
+  for (const Member& member : roster.members) {
+    const auto [host, is_new] = number.try_emplace({member.host, member.host_name}, static_cast<uint32_t>(hosts.size()));
+    if (is_new) hosts.push_back({member.host, member.host_name});
+    host_of.push_back(host->second);
+  }
+  writer.number(static_cast<uint32_t>(roster.members.size()));
+  writer.number(static_cast<uint32_t>(hosts.size()));
+  for (const Host& host : hosts) {
+    writer.text(host.identity);
+    writer.text(host.name);
+  }
+  uint32_t last = 0;
+  for (size_t rank = 0; rank < host_of.size(); ++rank) {
+    const Member& member = roster.members[rank];
+    const bool same = host_of[rank] == last;
+    writer.number(static_cast<uint8_t>((member.serves ? kServes : 0) | (member.address.empty() ? 0 : kHasAddress) |
+                                       (same ? kOnHostOfTheLast : 0)));
+    if (!same) writer.number(host_of[rank]);
+    writer.number(int32_t{member.pid});
+    writer.short_text(member.listener);
+    if (!member.address.empty()) writer.short_text(member.address);
+    last = host_of[rank];
+  }
+}
+
+// Returns nothing for bytes that `write` does not make. It trusts no count: bytes that end too early end it.
+std::optional<Roster> read_roster(Reader& reader) {
   const auto count = reader.number<uint32_t>();
+  const auto host_count = reader.number<uint32_t>();
+  std::vector<Host> hosts;
+  while (hosts.size() < host_count && reader.good()) {
+    std::string identity = reader.text();
+    hosts.push_back({std::move(identity), reader.text()});
+  }
+  Roster roster;
+  uint32_t last = 0, known = 0;
   while (roster.members.size() < count && reader.good()) {
-    const int rank = reader.number<int32_t>();
-    Member member = read_member(reader);
-    member.rank = rank;
+    const auto flags = reader.number<uint8_t>();
+    const bool same = (flags & kOnHostOfTheLast) != 0;
+    const uint32_t host = same ? last : reader.number<uint32_t>();
+    // Hosts are numbered as their first ranks come.
+    if (flags > kEveryFlag || host >= hosts.size() || host > known || (!same && host == last)) return std::nullopt;
+    known = std::max(known, host + 1);
+    last = host;
+    Member member{static_cast<int>(roster.members.size()), 0, hosts[host].identity, hosts[host].name, {}};
+    member.pid = reader.number<int32_t>();
+    member.listener = reader.short_text();
+    if ((flags & kHasAddress) != 0) member.address = reader.short_text();
+    if (member.address.empty() != ((flags & kHasAddress) == 0)) return std::nullopt;
+    member.serves = (flags & kServes) != 0;
     roster.members.push_back(std::move(member));
   }
+  if (known != hosts.size()) return std::nullopt;
   return roster;
 }
 
@@ -74,9 +135,7 @@ bool sensible(const Member& member) {
 bool sensible(const Error& error) { return error.code != fcclSuccess; }
 
 bool sensible(const Roster& roster) {
-  int rank = 0;
-  return !roster.members.empty() &&
-         std::ranges::all_of(roster.members, [&](const Member& member) { return member.rank == rank++ && sensible(member); });
+  return !roster.members.empty() && std::ranges::all_of(roster.members, [](const Member& member) { return sensible(member); });
 }
 
 bool sensible(const Hello& hello) {
@@ -90,8 +149,9 @@ bool sensible(const Refusal& refusal) { return sensible(refusal.error); }
 bool sensible(const Failed& failed) { return sensible(failed.error); }
 bool sensible(const Farewell&) { return true; }
 bool sensible(const Later&) { return true; }
+bool sensible(const SharedRoster& shared) { return shared.bytes > 0; }
 
-Message read(Reader& reader, uint8_t kind) {
+std::optional<Message> read(Reader& reader, uint8_t kind) {
   switch (kind) {
     case 0: {
       Hello hello;
@@ -118,6 +178,8 @@ Message read(Reader& reader, uint8_t kind) {
       return Farewell{};
     case 7:
       return Later{};
+    case 8:
+      return SharedRoster{reader.number<uint32_t>()};
     default:
       return read_roster(reader);
   }
@@ -126,8 +188,9 @@ Message read(Reader& reader, uint8_t kind) {
 }  // namespace
 
 size_t roster_limit(int nranks) {
-  constexpr size_t kHead = 1 + 4;
-  constexpr size_t kMost = 4 + 4 + 4 * (2 + kTextLimit) + 1;
+  constexpr size_t kHead = 1 + 4 + 4;
+  constexpr size_t kHost = 2 * (2 + kTextLimit);
+  constexpr size_t kMost = kHost + 1 + 4 + 4 + 2 * (1 + kTextLimit);
   return kHead + std::clamp(nranks, 0, kRankLimit) * kMost;
 }
 
@@ -148,15 +211,9 @@ std::string encode(const Message& message) {
                           writer.text(progress.missing);
                         },
                         [&](const Refusal& refusal) { write(writer, refusal.error, kErrorLimit); },
-                        [&](const Roster& roster) {
-                          writer.number(static_cast<uint32_t>(roster.members.size()));
-                          for (const Member& member : roster.members) {
-                            writer.number(int32_t{member.rank});
-                            write(writer, member);
-                          }
-                        },
+                        [&](const Roster& roster) { write(writer, roster); },
                         [&](const Failed& failed) { write(writer, failed.error, kErrorLimit); }, [](const Farewell&) {},
-                        [](const Later&) {}},
+                        [](const Later&) {}, [&](const SharedRoster& shared) { writer.number(shared.bytes); }},
              message);
   return writer.bytes();
 }
@@ -165,8 +222,9 @@ std::optional<Message> decode(std::string_view bytes) {
   Reader reader(bytes);
   const auto kind = reader.number<uint8_t>();
   if (kind >= std::variant_size_v<Message>) return std::nullopt;
-  Message message = read(reader, kind);
-  if (!reader.complete() || !std::visit([](const auto& value) { return sensible(value); }, message)) return std::nullopt;
+  std::optional<Message> message = read(reader, kind);
+  if (!message || !reader.complete() || !std::visit([](const auto& value) { return sensible(value); }, *message))
+    return std::nullopt;
   return message;
 }
 

@@ -52,12 +52,18 @@ struct Farewell {};
 // The root tells a rank that its call leaves that rank out: the rank is of a later call, and comes again.
 struct Later {};
 
-// The root tells all who have joined: at least one, in the order of their ranks from 0 on.
+// The root tells all who have joined: at least one, in the order of their ranks from 0 on. Its bytes name each host once, and
+// tell a rank by its place alone.
 struct Roster {
   std::vector<Member> members;
 };
 
-using Message = std::variant<Hello, GivingUp, Progress, Refusal, Roster, Failed, Farewell, Later>;
+// The roster is in memory that came with this message, and has so many bytes.
+struct SharedRoster {
+  uint32_t bytes = 0;
+};
+
+using Message = std::variant<Hello, GivingUp, Progress, Refusal, Roster, Failed, Farewell, Later, SharedRoster>;
 
 // Returns how many bytes the roster of so many ranks has at most; any number may be asked for.
 size_t roster_limit(int nranks);

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "bootstrap/channel.h"
+#include "channels/channel.h"
 #include "os/clock.h"
 
 namespace fccl::core {

@@ -42,13 +42,17 @@ std::pair<std::string_view, std::string_view> first_difference(std::string_view 
 
 std::string Rendezvous::PendingClient::name() const { return member ? describe(*member) : fmt::format("rank {}", rank()); }
 
-Rendezvous::Rendezvous(Descriptor listener, const UniqueId& id, std::vector<int> excluded)
-    : listener_(std::move(listener)),
-      acceptor_(listener_.get(), id.key, {kRootRank}),
-      excluded_(std::move(excluded)),
-      until_report_(kFirstReport) {}
+Rendezvous::Rendezvous(Bootstrap bootstrap)
+    : bootstrap_(std::move(bootstrap)),
+      acceptor_(bootstrap_.listener.get(), bootstrap_.id.key, {kRootRank}),
+      until_report_(kFirstReport) {
+  if (bootstrap_.door) local_acceptor_.emplace(bootstrap_.door.get(), bootstrap_.id.key, Party{kRootRank});
+}
 
-Rendezvous::~Rendezvous() { shut(listener_.get()); }
+Rendezvous::~Rendezvous() {
+  shut(bootstrap_.listener.get());
+  shut(bootstrap_.door.get());
+}
 
 void Rendezvous::serve() {
   std::vector<pollfd> polled;
@@ -57,19 +61,27 @@ void Rendezvous::serve() {
     polled.clear();
     if (!complete()) acceptor_.watch(polled);
     const size_t of_acceptor = polled.size();
+    if (!complete() && local_acceptor_) local_acceptor_->watch(polled);
+    const size_t of_both = polled.size();
     for (const PendingClient& client : clients_) polled.push_back({client.channel.socket(), client.channel.events(), 0});
     poll_until(polled, patience());
     if (of_acceptor > 0 && (polled.front().revents & POLLHUP) != 0) return withdraw();
     auto next = clients_.begin();
-    for (const pollfd& entry : std::span(polled).subspan(of_acceptor)) {
+    for (const pollfd& entry : std::span(polled).subspan(of_both)) {
       const auto client = next++;
       if (entry.revents != 0) attend(client);
     }
-    if (of_acceptor > 0) welcome(acceptor_.admit(std::span(polled).first(of_acceptor)));
-    if (const int error = acceptor_.shortage(); error != 0 && of_acceptor > 0)
+    if (of_acceptor > 0) welcome(acceptor_.admit(std::span(polled).first(of_acceptor)), false);
+    if (of_both > of_acceptor) welcome(local_acceptor_->admit(std::span(polled).first(of_both).subspan(of_acceptor)), true);
+    if (const int error = shortage(); error != 0 && of_acceptor > 0)
       fail_all(system_error(error), fmt::format("the root (process {} on {}) cannot take another connection: {}, {}",
                                                 ::getpid(), host_name(), error_text(error), so_far()));
   }
+}
+
+int Rendezvous::shortage() const {
+  const int error = acceptor_.shortage();
+  return error == 0 && local_acceptor_ ? local_acceptor_->shortage() : error;
 }
 
 // The listener was shut: the rank that opened this bootstrap will not join.
@@ -89,6 +101,7 @@ bool Rendezvous::finished() const {
 
 Deadline Rendezvous::patience() const {
   Deadline first = acceptor_.patience();
+  if (local_acceptor_) first.at = std::min(first.at, local_acceptor_->patience().at);
   if (end_) first.at = std::min(first.at, end_->at);
   if (progress_due_) first.at = std::min(first.at, progress_due_->at);
   return first;
@@ -102,6 +115,7 @@ void Rendezvous::move_on() {
       roster.members.push_back(member);
     }
     roster_ = std::make_shared<const std::string>(encode(roster));
+    memory_.emplace(roster_);
     close_door();
   }
   if (progress_due_ && progress_due_->passed()) report_progress();
@@ -111,17 +125,20 @@ void Rendezvous::move_on() {
 
 // All ranks are here: any further connection is one too many.
 void Rendezvous::close_door() {
-  shut(listener_.get());
+  shut(bootstrap_.listener.get());
   acceptor_.clear();
+  local_acceptor_.reset();
+  shut(bootstrap_.door.get());
+  bootstrap_.door.close();
   for (PendingClient& client : clients_)
-    if (!client.member && !client.is_of_later_call && !excluded_.empty()) send_away(client);
+    if (!client.member && !client.is_of_later_call && !bootstrap_.excluded.empty()) send_away(client);
   clients_.remove_if([](const PendingClient& client) { return !client.member; });
 }
 
-void Rendezvous::welcome(std::list<Channel> admitted) {
+void Rendezvous::welcome(std::list<Channel> admitted, bool is_local) {
   for (Channel& channel : admitted) {
     const Party peer = channel.peer();
-    clients_.push_back({std::move(channel), {}});
+    clients_.push_back({std::move(channel), is_local});
     if (peer.version != kOwnVersion) fail_all(fcclInvalidUsage, version_difference(peer, {kRootRank}));
   }
 }
@@ -132,7 +149,7 @@ void Rendezvous::refuse_all() {
     for (PendingClient& client : clients_) {
       if (client.refused || client.channel.peer().version != kOwnVersion) continue;
       // A client that has not said hello may be of a later call, and says it next.
-      if (!client.member && !excluded_.empty()) continue;
+      if (!client.member && !bootstrap_.excluded.empty()) continue;
       if ((client.member && is_this_process(*client.member)) != own) continue;
       client.channel.say(encode(Refusal{*failure_}));
       client.refused = true;
@@ -146,7 +163,10 @@ void Rendezvous::refuse_all() {
 void Rendezvous::tell_roster() {
   for (PendingClient& client : clients_) {
     if (std::exchange(client.has_roster, true)) continue;
-    client.channel.say(roster_);
+    if (client.is_local)
+      memory_->say_by(client.channel);
+    else
+      client.channel.say(roster_);
     (void)client.channel.flush();
   }
 }
@@ -197,7 +217,7 @@ Result<void> Rendezvous::hear(PendingClient& client, const std::string& bytes) {
 }
 
 void Rendezvous::judge(PendingClient& client, Hello hello) {
-  if (std::ranges::count(excluded_, hello.origin) > 0) return send_away(client);
+  if (std::ranges::count(bootstrap_.excluded, hello.origin) > 0) return send_away(client);
   hello.member.rank = client.rank();
   if (!terms_ && possible(hello.nranks)) terms_ = Terms{hello.member, hello.nranks, hello.agreement};
   if (possible(hello.nranks)) most_ranks_ = std::max(most_ranks_, hello.nranks);
@@ -249,6 +269,7 @@ void Rendezvous::fail_all(MessageCode code, std::string message) {
   failure_ = Error{code, std::move(message)};
   // Ranks that are still to come need descriptors to be told.
   acceptor_.spend_spares();
+  if (local_acceptor_) local_acceptor_->spend_spares();
   end_ = Deadline::after(kFarewellTime);
   progress_due_.reset();
 }

@@ -9,9 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "bootstrap/acceptor.h"
+#include "bootstrap/bootstrap.h"
 #include "bootstrap/messages.h"
-#include "bootstrap/unique_id.h"
+#include "bootstrap/roster_memory.h"
+#include "channels/acceptor.h"
 #include "os/clock.h"
 #include "os/descriptor.h"
 
@@ -22,8 +23,7 @@ namespace fccl::core {
 // creation fails on all that are connected. Owned and used by the thread that serves it.
 class Rendezvous {
  public:
-  // `excluded`: ranks of the parent that this call leaves out. Their hellos belong to a later call, and disturb nothing.
-  Rendezvous(Descriptor listener, const UniqueId& id, std::vector<int> excluded = {});
+  explicit Rendezvous(Bootstrap bootstrap);
   ~Rendezvous();
 
   // Returns when every rank has left; or, after a failure, when every rank has been told. For stopped ranks it waits a minute
@@ -34,10 +34,11 @@ class Rendezvous {
   // A connection whose peer holds the key.
   struct PendingClient {
     Channel channel;
-    std::optional<Member> member;  // once its hello was accepted
-    bool has_roster = false;       // the roster was said to it
-    bool refused = false;          // the failure was sent to it
-    bool is_leaving = false;       // it has said farewell
+    bool is_local = false;              // it came by the door of this host
+    std::optional<Member> member = {};  // once its hello was accepted
+    bool has_roster = false;            // the roster was said to it
+    bool refused = false;               // the failure was sent to it
+    bool is_leaving = false;            // it has said farewell
     bool is_of_later_call = false;
 
     int rank() const { return channel.peer().rank; }
@@ -53,10 +54,11 @@ class Rendezvous {
 
   bool finished() const;
   Deadline patience() const;
+  int shortage() const;
   void withdraw();
   void move_on();
   void close_door();
-  void welcome(std::list<Channel> admitted);
+  void welcome(std::list<Channel> admitted, bool is_local);
   void refuse_all();
   void tell_roster();
   void attend(std::list<PendingClient>::iterator client);
@@ -71,14 +73,15 @@ class Rendezvous {
   std::string missing() const;
   bool complete() const { return roster_ != nullptr; }
 
-  Descriptor listener_;
+  Bootstrap bootstrap_;
   Acceptor acceptor_;
-  std::vector<int> excluded_;
+  std::optional<Acceptor> local_acceptor_;  // that of the door
   std::list<PendingClient> clients_;
   std::optional<Terms> terms_;
   int most_ranks_ = 0;             // largest number of ranks that any rank has named: that many should hear of a failure
   std::map<int, Member> members_;  // the ranks that have joined
   std::shared_ptr<const std::string> roster_;  // its bytes, once all have joined: all channels share them
+  std::optional<RosterMemory> memory_;         // the same for the ranks of this host
   std::optional<Error> failure_;
   std::set<int> aware_;  // ranks that have heard of the failure and left
   std::optional<Deadline> end_;

@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "base/check.h"
-#include "bootstrap/bytes.h"
+#include "channels/bytes.h"
 
 namespace fccl::core {
 namespace {
@@ -24,6 +25,14 @@ Digest seal(std::string_view content) { return digest(Key{}, "fccl unique id", {
 std::string root_text(const UniqueId& id) {
   if (id.interface_name.empty()) return to_text(id.root);
   return fmt::format("{} ({})", to_text(id.root), describe(id.interface_name, id.chosen_by));
+}
+
+std::string door_name(const UniqueId& id, const std::string& host) {
+  const std::string port = fmt::format("{:05}", id.root.port);
+  const Digest name = digest(id.key, "door of a root", {view(id.root.bytes), port, host});
+  std::string text = "fccl-";
+  for (const unsigned char byte : std::span(name).first(16)) text += fmt::format("{:02x}", byte);
+  return text;
 }
 
 fcclUniqueId to_c(const UniqueId& id) {

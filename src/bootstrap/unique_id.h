@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "bootstrap/key.h"
+#include "channels/key.h"
 #include "fccl/fccl.h"
 #include "sockets/listening_address.h"
 #include "sockets/socket.h"
@@ -26,6 +26,10 @@ struct UniqueId {
 
 // Returns "10.0.0.1:4242 (eth0, the interface of the default route)", for messages.
 std::string root_text(const UniqueId& id);
+
+// Returns the abstract unix name at which a root on `host` listens for the ranks of its host. Only who holds the key can tell
+// it; two hosts, ids or roots have different ones.
+std::string door_name(const UniqueId& id, const std::string& host);
 
 fcclUniqueId to_c(const UniqueId& id);
 // Returns fcclInvalidArgument for bytes that fcclGetUniqueId of this format never made: zeroed, cut, damaged.

@@ -2,8 +2,11 @@
 #include "creation/creation.h"
 
 #include <fmt/format.h>
+#include <sys/eventfd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <map>
 #include <span>
 #include <string_view>
@@ -16,6 +19,7 @@
 #include "health/control.h"
 #include "metrics/process_page.h"
 #include "operations/communicator_state.h"
+#include "os/error_text.h"
 #include "os/log.h"
 #include "os/processors.h"
 #include "segment/mapped_peers.h"
@@ -47,24 +51,36 @@ void publish_awaited_rank(const Segment& segment, std::span<const int> ranks) {
       return segment.state(kLeader).set_waiting(kGatherLane, {to_ms(Clock::now()), ranks[place]});
 }
 
+// What the ranks of a host share: its memory and, between hosts, an event that every rank can raise and the leader waits on.
+struct SharedByHost {
+  std::shared_ptr<Segment> segment;
+  Descriptor wake;
+};
+
+Result<SharedByHost> receive_shared(const Joined& joined, const SegmentShape& shape, int leader, bool has_wake,
+                                    const WaitLimit& limit) {
+  FCCL_TRY_ASSIGN(auto passed, receive_descriptors(joined, leader, has_wake ? 2 : 1, limit));
+  FCCL_TRY_ASSIGN(auto segment, Segment::map(passed.front(), shape));
+  return SharedByHost{std::move(segment), has_wake ? std::move(passed.back()) : Descriptor{}};
+}
+
 // `ranks`: the ranks of this host.
-Result<std::shared_ptr<Segment>> share_segment(const Joined& joined, const SegmentShape& shape, std::span<const int> ranks,
-                                               const WaitLimit& limit) {
-  if (joined.rank != ranks[kLeader]) {
-    FCCL_TRY_ASSIGN(auto memory, receive_descriptor(joined, ranks[kLeader], limit));
-    return Segment::map(memory, shape);
-  }
+Result<SharedByHost> share(const Joined& joined, const SegmentShape& shape, std::span<const int> ranks, bool has_wake,
+                           const WaitLimit& limit) {
+  if (joined.rank != ranks[kLeader]) return receive_shared(joined, shape, ranks[kLeader], has_wake, limit);
   FCCL_TRY_ASSIGN(auto memory, Segment::make(shape));
-  auto segment = Segment::map(memory, shape);
-  if (!segment) return segment;
-  (*segment)->initialise(static_cast<uint32_t>(kFirstNumber));
+  FCCL_TRY_ASSIGN(auto segment, Segment::map(memory, shape));
+  segment->initialise(static_cast<uint32_t>(kFirstNumber));
+  Descriptor wake(has_wake ? ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1);
+  if (has_wake && !wake) return fail(system_error(errno), fmt::format("cannot make an eventfd: {}", error_text(errno)));
   const std::vector<int> others(ranks.begin() + 1, ranks.end());
   const auto tell_and_check = [&]() -> Result<void> {
-    publish_awaited_rank(**segment, ranks);
+    publish_awaited_rank(*segment, ranks);
     return limit.check_cancelled();
   };
-  FCCL_TRY(send_descriptor(joined, memory.get(), others, {limit.deadline, tell_and_check}));
-  return segment;
+  const std::array passed{memory.get(), wake.get()};
+  FCCL_TRY(send_descriptors(joined, std::span(passed).first(has_wake ? 2 : 1), others, {limit.deadline, tell_and_check}));
+  return SharedByHost{std::move(segment), std::move(wake)};
 }
 
 Result<std::vector<Peer>> peers_of(const std::vector<Member>& members, const Columns& columns) {
@@ -177,13 +193,14 @@ Result<void> Creation::share_memory() {
   // From here on the ranks of one host watch each other.
   if (columns->hosts() == 1) joined_.presence.let_root_end();
   const SegmentShape shape{static_cast<int>(here.size()), settings.mailbox_bytes, settings.slot_bytes, ranks};
-  auto segment = share_segment(joined_, shape, here, limit_);
-  if (!segment) return fail(blame_dead_peer(std::move(segment).error(), peers));
-  segment_ = std::move(*segment);
+  auto shared = share(joined_, shape, here, columns->hosts() > 1, limit_);
+  if (!shared) return fail(blame_dead_peer(std::move(shared).error(), peers));
+  segment_ = std::move(shared->segment);
   segment_->state(columns->local()).set_processors(allowed_processors());
   const std::vector<int> pids = pids_of(joined_.members, here);
   memory_ = std::make_unique<PeerMemory>(segment_, columns->local(), pids);
   auto control = std::make_shared<Control>(options_.name, joined_.rank, std::move(peers), segment_);
+  control->failures.wake_by(std::move(shared->wake));
   state_ = std::make_unique<CommunicatorState>(std::move(columns), std::move(control), segment_, settings.timeout);
   state_->statistics.show(options_.name, joined_.rank, ranks, pids);
   state_->control->judge.show_waits_by(state_->statistics);

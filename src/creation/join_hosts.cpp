@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -248,21 +247,6 @@ LinkEvents HostJoiner::link_events() {
 
 bool HostJoiner::is_leader() const { return joined_.rank == columns_.ranks_of(columns_.host()).front(); }
 
-// Makes an event that every rank of this host can raise and its leader waits on.
-Result<void> HostJoiner::share_wake() {
-  const auto here = columns_.ranks_of(columns_.host());
-  Result<Descriptor> wake = [&]() -> Result<Descriptor> {
-    if (!is_leader()) return receive_descriptor(joined_, here.front(), limit_);
-    Descriptor made(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!made) return fail(system_error(errno), fmt::format("cannot make an eventfd: {}", error_text(errno)));
-    FCCL_TRY(send_descriptor(joined_, made.get(), {here.begin() + 1, here.end()}, limit_));
-    return made;
-  }();
-  if (!wake) return fail(std::move(wake).error());
-  state_.control->failures.wake_by(std::move(*wake));
-  return {};
-}
-
 Result<void> HostJoiner::meet_leaders() {
   HostLinkRequest request{.id = joined_.id, .rank = joined_.rank, .leaders = {}, .host_of = {}};
   for (int host = 0; host < columns_.hosts(); ++host)
@@ -292,7 +276,6 @@ Result<void> HostJoiner::join() {
 Result<void> HostJoiner::try_to_join() {
   const auto name_of = [this](int rank) { return state_.control->peers.describe(rank); };
   StepClock steps;
-  FCCL_TRY(share_wake());
   if (is_leader()) FCCL_TRY(meet_leaders());
   auto opened = open_lanes();
   if (!opened) return fail(opened.error().code, name_of(joined_.rank) + ": " + opened.error().message);

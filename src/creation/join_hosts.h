@@ -31,7 +31,6 @@ class HostJoiner {
  private:
   Result<void> try_to_join();
   bool is_leader() const;
-  Result<void> share_wake();
   Result<void> meet_leaders();
   Result<NetworkEnd> open_endpoint();
   Result<std::string> open_lanes();

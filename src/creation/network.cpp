@@ -4,30 +4,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstddef>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string_view>
 
+#include "channels/bytes.h"
 #include "topology/costs.h"
 #include "topology/provider.h"
 
 namespace fccl::core {
 namespace {
-
-struct EndBytes {
-  std::array<char, kMostProviderLetters + 1> provider{};  // padded with zeros
-  int32_t rails = 0;
-  int32_t padding = 0;
-  CostConstants costs{};
-};
-
-struct PlaceBytes {
-  std::array<uint8_t, 16> bytes{};
-  uint16_t port = 0;
-  uint16_t v6 = 0;
-};
 
 // Returns the largest of each constant, which is the same on all ranks.
 CostConstants highest(const CostConstants& a, const CostConstants& b) {
@@ -35,38 +24,63 @@ CostConstants highest(const CostConstants& a, const CostConstants& b) {
           std::max(a.added_byte, b.added_byte), std::max(a.host_byte, b.host_byte)};
 }
 
-// Takes the next end off the bytes; returns nothing for bytes that append does not make.
-std::optional<NetworkEnd> take_end(std::string_view& bytes) {
-  EndBytes end;
-  if (bytes.size() < sizeof end) return std::nullopt;
-  std::memcpy(&end, bytes.data(), sizeof end);
-  bytes.remove_prefix(sizeof end);
-  const std::string_view provider(end.provider.data(), ::strnlen(end.provider.data(), end.provider.size()));
-  if (!is_provider_name(provider) || end.rails < 1 || !fault_of(end.costs).empty()) return std::nullopt;
-  return NetworkEnd{std::string(provider), end.rails, end.costs};
+void write(Writer& writer, double value) { writer.number(std::bit_cast<uint64_t>(value)); }
+double read_double(Reader& reader) { return std::bit_cast<double>(reader.number<uint64_t>()); }
+
+// Takes the next end; returns nothing for bytes that append does not make.
+std::optional<NetworkEnd> take_end(Reader& reader) {
+  NetworkEnd end;
+  end.provider = reader.short_text();
+  end.rails = static_cast<int>(reader.number<int32_t>());
+  for (double* cost :
+       {&end.costs.latency, &end.costs.message, &end.costs.wire_byte, &end.costs.added_byte, &end.costs.host_byte})
+    *cost = read_double(reader);
+  if (!reader.good() || !is_provider_name(end.provider) || end.rails < 1 || !fault_of(end.costs).empty()) return std::nullopt;
+  return end;
 }
 
-// Takes the next introduction off the bytes; returns nothing for bytes that append does not make.
-std::optional<Introduction> take_introduction(std::string_view& bytes) {
+bool take_rail(Reader& reader, Introduction::Rail& rail) {
+  const std::string_view address = reader.raw(reader.number<uint8_t>());
+  if (address.size() > rail.address.size()) return false;
+  rail.address_bytes = static_cast<uint32_t>(address.size());
+  std::memcpy(rail.address.data(), address.data(), address.size());
+  rail.landing = {reader.number<uint64_t>(), reader.number<uint64_t>()};
+  return reader.good();
+}
+
+// Returns false for numbers that no int32_t can be.
+bool take_small(Reader& reader, int32_t& value) {
+  const uint64_t number = reader.small_number();
+  value = static_cast<int32_t>(number);
+  return number <= INT32_MAX;
+}
+
+// Takes the next introduction; returns nothing for bytes that append does not make.
+std::optional<Introduction> take_introduction(Reader& reader) {
   Introduction introduction;
-  if (bytes.size() < offsetof(Introduction, rail)) return std::nullopt;
-  std::memcpy(static_cast<void*>(&introduction), bytes.data(), offsetof(Introduction, rail));
-  if (introduction.rails < 0 || introduction.rails > Introduction::kMostRails) return std::nullopt;
-  const size_t size = offsetof(Introduction, rail) + static_cast<size_t>(introduction.rails) * sizeof(Introduction::Rail);
-  if (bytes.size() < size) return std::nullopt;
-  std::memcpy(static_cast<void*>(&introduction), bytes.data(), size);
-  bytes.remove_prefix(size);
+  if (!take_small(reader, introduction.members) || !take_small(reader, introduction.window)) return std::nullopt;
+  for (uint64_t* bytes : {&introduction.slot_bytes, &introduction.write_bytes, &introduction.payload_bytes})
+    *bytes = reader.small_number();
+  if (!take_small(reader, introduction.immediate_bits)) return std::nullopt;
+  introduction.first_channel = reader.number<uint32_t>();
+  introduction.token = reader.number<uint64_t>();
+  if (!take_small(reader, introduction.rails) || introduction.rails > Introduction::kMostRails) return std::nullopt;
+  for (int32_t rail = 0; rail < introduction.rails; ++rail)
+    if (!take_rail(reader, introduction.rail[static_cast<size_t>(rail)])) return std::nullopt;
+  if (!reader.good()) return std::nullopt;
   return introduction;
 }
 
-// Takes the next place off the bytes; returns nothing for bytes that append does not make.
-std::optional<Address> take_place(std::string_view& bytes) {
-  PlaceBytes place;
-  if (bytes.size() < sizeof place) return std::nullopt;
-  std::memcpy(&place, bytes.data(), sizeof place);
-  bytes.remove_prefix(sizeof place);
-  if (place.v6 > 1 || place.port == 0) return std::nullopt;
-  return Address{place.v6 == 1, place.bytes, place.port};
+// Takes the next place; returns nothing for bytes that append does not make.
+std::optional<Address> take_place(Reader& reader) {
+  Address place;
+  const auto v6 = reader.number<uint8_t>();
+  place.v6 = v6 == 1;
+  const std::string_view bytes = reader.raw(place.v6 ? 16 : 4);
+  std::memcpy(place.bytes.data(), bytes.data(), bytes.size());
+  place.port = reader.number<uint16_t>();
+  if (!reader.good() || v6 > 1 || place.port == 0) return std::nullopt;
+  return place;
 }
 
 tl::unexpected<Error> refuse_bytes() { return fail(fcclInternalError, "a host told lanes that make no sense"); }
@@ -74,15 +88,31 @@ tl::unexpected<Error> refuse_bytes() { return fail(fcclInternalError, "a host to
 }  // namespace
 
 void append(std::string& bytes, const NetworkEnd& end) {
-  EndBytes own{.rails = end.rails, .costs = end.costs};
-  end.provider.copy(own.provider.data(), own.provider.size());
-  bytes.append(reinterpret_cast<const char*>(&own), sizeof own);
+  Writer writer;
+  writer.short_text(end.provider);
+  writer.number(int32_t{end.rails});
+  for (const double cost :
+       {end.costs.latency, end.costs.message, end.costs.wire_byte, end.costs.added_byte, end.costs.host_byte})
+    write(writer, cost);
+  bytes += writer.bytes();
 }
 
-// Appends only the rails that the introduction has.
+// All ranks hear of all, so the bytes are few: most numbers are small, and most addresses fill little of their room.
 void append(std::string& bytes, const Introduction& introduction) {
-  const size_t size = offsetof(Introduction, rail) + static_cast<size_t>(introduction.rails) * sizeof(Introduction::Rail);
-  bytes.append(reinterpret_cast<const char*>(&introduction), size);
+  Writer writer;
+  for (const int32_t number : {introduction.members, introduction.window}) writer.small_number(static_cast<uint32_t>(number));
+  for (const uint64_t size : {introduction.slot_bytes, introduction.write_bytes, introduction.payload_bytes})
+    writer.small_number(size);
+  writer.small_number(static_cast<uint32_t>(introduction.immediate_bits));
+  writer.number(introduction.first_channel);
+  writer.number(introduction.token);
+  writer.small_number(static_cast<uint32_t>(introduction.rails));
+  for (const Introduction::Rail& rail : std::span(introduction.rail).first(static_cast<size_t>(introduction.rails))) {
+    writer.short_text({reinterpret_cast<const char*>(rail.address.data()), rail.address_bytes});
+    writer.number(rail.landing.address);
+    writer.number(rail.landing.key);
+  }
+  bytes += writer.bytes();
 }
 
 Result<Network> read_network(const std::vector<std::string>& by_host, const Columns& columns,
@@ -91,7 +121,7 @@ Result<Network> read_network(const std::vector<std::string>& by_host, const Colu
     return fail(fcclInternalError, "not every host told of its lanes");
   Network network{.provider = {}, .rails = std::numeric_limits<int>::max(), .costs = {}, .introductions = {}};
   for (int host = 0; host < columns.hosts(); ++host) {
-    std::string_view rest = by_host[static_cast<size_t>(host)];
+    Reader rest(by_host[static_cast<size_t>(host)]);
     for (int column = 0; column < columns.columns(); ++column) {
       const auto end = take_end(rest);
       if (!end) return refuse_bytes();
@@ -112,29 +142,33 @@ Result<Network> read_network(const std::vector<std::string>& by_host, const Colu
         if (column == columns.local()) of_lane.push_back(*introduction);
       }
     }
-    if (!rest.empty()) return refuse_bytes();
+    if (!rest.complete()) return refuse_bytes();
   }
   return network;
 }
 
 void append(std::string& bytes, const RankEnd& end) {
   append(bytes, end.transfers);
-  const PlaceBytes own{end.meeting_place.bytes, end.meeting_place.port, uint16_t{end.meeting_place.v6}};
-  bytes.append(reinterpret_cast<const char*>(&own), sizeof own);
+  const Address& place = end.meeting_place;
+  Writer writer;
+  writer.number(uint8_t{place.v6});
+  writer.raw({reinterpret_cast<const char*>(place.bytes.data()), size_t{place.v6 ? 16u : 4u}});
+  writer.number(place.port);
+  bytes += writer.bytes();
 }
 
 Result<std::vector<RankEnd>> read_rank_ends(const std::vector<std::string>& by_host, const Columns& columns) {
   std::vector<RankEnd> ends(static_cast<size_t>(columns.ranks()));
   if (by_host.size() != static_cast<size_t>(columns.hosts())) return refuse_bytes();
   for (int host = 0; host < columns.hosts(); ++host) {
-    std::string_view rest = by_host[static_cast<size_t>(host)];
+    Reader rest(by_host[static_cast<size_t>(host)]);
     for (const int rank : columns.ranks_of(host)) {
       const auto introduction = take_introduction(rest);
       const auto place = take_place(rest);
       if (!introduction || !place) return refuse_bytes();
       ends[static_cast<size_t>(rank)] = {*introduction, *place};
     }
-    if (!rest.empty()) return refuse_bytes();
+    if (!rest.complete()) return refuse_bytes();
   }
   return ends;
 }

@@ -1,18 +1,17 @@
-// Assembles blobs from pieces, and queues what the other end says.
+// Queues what the other end says.
 #include "host_link/leader_connection.h"
 
 #include <algorithm>
 #include <utility>
 
+#include "host_link/host_link_request.h"
+
 namespace fccl::core {
-namespace {
 
-constexpr size_t kPendingLimit = 65536;
-
-}  // namespace
-
-LeaderConnection::LeaderConnection(int host, Channel channel, std::vector<int> sources)
-    : host_(host), channel_(std::move(channel)), sources_(std::move(sources)) {}
+LeaderConnection::LeaderConnection(int host, Channel channel, int hosts)
+    : host_(host), channel_(std::move(channel)), hosts_(hosts) {
+  channel_->allow(host_ == HostLinkRequest::kHub ? most_from_hub(hosts) : most_from_leader());
+}
 
 void LeaderConnection::pump() {
   if (!channel_) return;
@@ -47,7 +46,12 @@ void LeaderConnection::break_off(std::string why) {
 }
 
 bool LeaderConnection::take(LinkMessage message) {
-  if (std::holds_alternative<Piece>(message)) return take(std::get<Piece>(std::move(message)));
+  if (std::holds_alternative<Blob>(message))
+    return host_ != HostLinkRequest::kHub && take(std::vector{std::get<Blob>(std::move(message)).bytes});
+  if (std::holds_alternative<Blobs>(message)) {
+    std::vector<std::string>& blobs = std::get<Blobs>(message).of_hosts;
+    return host_ == HostLinkRequest::kHub && std::cmp_equal(blobs.size(), hosts_) && take(std::move(blobs));
+  }
   if (std::holds_alternative<Goodbye>(message)) {
     break_off("it said goodbye");
     end_ = LinkEnd::goodbye;
@@ -61,33 +65,16 @@ bool LeaderConnection::take(LinkMessage message) {
 }
 
 // The other end may be at most one exchange ahead of this one.
-bool LeaderConnection::take(Piece piece) {
-  if (blobs_.size() >= 2 * sources_.size() || piece.host != sources_[blobs_.size() % sources_.size()]) return false;
-  if (!blob_.empty() && piece.left != left_) return false;
-  left_ = piece.left - piece.bytes.size();
-  blob_ += piece.bytes;
-  if (left_ == 0) blobs_.push_back(std::exchange(blob_, {}));
+bool LeaderConnection::take(std::vector<std::string> blobs) {
+  if (blobs_.size() >= 2) return false;
+  blobs_.push_back(std::move(blobs));
   return true;
 }
 
 std::vector<std::string> LeaderConnection::take_blobs() {
-  const auto end = blobs_.begin() + static_cast<ptrdiff_t>(sources_.size());
-  std::vector<std::string> taken(std::make_move_iterator(blobs_.begin()), std::make_move_iterator(end));
-  blobs_.erase(blobs_.begin(), end);
+  std::vector<std::string> taken = std::move(blobs_.front());
+  blobs_.pop_front();
   return taken;
-}
-
-void BlobTeller::tell(LeaderConnection& connection) {
-  while (!done() && !connection.end() && connection.pending() < kPendingLimit) {
-    const Blob& blob = blobs_[next_];
-    const std::string_view rest = blob.bytes.substr(told_);
-    const std::string_view piece = rest.substr(0, kPieceLimit);
-    connection.tell(encode_link(Piece{blob.host, static_cast<uint32_t>(rest.size()), std::string(piece)}));
-    told_ += piece.size();
-    if (told_ < blob.bytes.size()) continue;
-    ++next_;
-    told_ = 0;
-  }
 }
 
 }  // namespace fccl::core

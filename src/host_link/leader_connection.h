@@ -4,12 +4,14 @@
 #include <poll.h>
 
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "bootstrap/channel.h"
+#include "channels/channel.h"
 #include "host_link/link_messages.h"
 
 namespace fccl::core {
@@ -17,14 +19,18 @@ namespace fccl::core {
 // A HostLink owns it. One thread at a time. Once it has ended it holds no connection, and drops what it is told.
 class LeaderConnection {
  public:
-  // `sources` are the hosts whose blobs come over it, in that order.
-  LeaderConnection(int host, Channel channel, std::vector<int> sources);
+  // `hosts`: how many the link connects.
+  LeaderConnection(int host, Channel channel, int hosts);
 
   // Returns the host of the other end.
   int host() const { return host_; }
   // Takes a message that encode_link has made.
   void tell(std::string_view message) {
     if (channel_) channel_->say(message);
+  }
+  // Takes one of any length, without a copy; not twice before nothing is pending.
+  void tell(std::shared_ptr<const std::string> message) {
+    if (channel_) channel_->say(std::move(message));
   }
   size_t pending() const { return channel_ ? channel_->pending() : 0; }
 
@@ -43,14 +49,14 @@ class LeaderConnection {
 
   // Returns which rank the other end last said that it waits for; "" = none.
   const std::string& awaiting() const { return awaiting_; }
-  // True if one blob of each source is here.
-  bool has_blobs() const { return blobs_.size() >= sources_.size(); }
+  // True if what the other end gives is here: the hub gives the bytes of all leaders, by host, another leader its own.
+  bool has_blobs() const { return !blobs_.empty(); }
   std::vector<std::string> take_blobs();
 
  private:
   // Return false if the message makes no sense.
   bool take(LinkMessage message);
-  bool take(Piece piece);
+  bool take(std::vector<std::string> blobs);
 
   int host_;
   std::optional<Channel> channel_;
@@ -58,28 +64,8 @@ class LeaderConnection {
   std::optional<LinkEnd> end_;
   std::string why_;
   std::string awaiting_;
-  std::vector<int> sources_;
-  std::deque<std::string> blobs_;  // complete ones
-  std::string blob_;               // the part that has come
-  size_t left_ = 0;                // bytes of blob_ still to come
-};
-
-// Tells blobs piece by piece, so that long ones do not pile up for slow readers. Reads blobs that it does not own.
-class BlobTeller {
- public:
-  struct Blob {
-    int host;
-    std::string_view bytes;
-  };
-  explicit BlobTeller(std::vector<Blob> blobs) : blobs_(std::move(blobs)) {}
-
-  void tell(LeaderConnection& connection);
-  bool done() const { return next_ == blobs_.size(); }
-
- private:
-  std::vector<Blob> blobs_;
-  size_t next_ = 0;  // the blob that is being told, and how much of it was
-  size_t told_ = 0;
+  int hosts_;
+  std::deque<std::vector<std::string>> blobs_;
 };
 
 }  // namespace fccl::core

@@ -43,7 +43,7 @@ void LeaderHandshake::admit(Channel channel) {
   if (rank < 0 || std::cmp_greater_equal(rank, request_.host_of.size())) return;
   const int host = request_.host_of[rank];
   if (host == request_.host() || request_.leaders[host].rank != rank || !settled_.insert(host).second) return;
-  connections_.emplace_back(host, std::move(channel), std::vector{host});
+  connections_.emplace_back(host, std::move(channel), request_.hosts());
 }
 
 Result<void> LeaderHandshake::reach_hub() {
@@ -98,7 +98,7 @@ Result<void> LeaderHandshake::try_to_reach(const Address& address, std::chrono::
   if (channel.peer().rank != request_.leaders[HostLinkRequest::kHub].rank)
     return fail(fcclInvalidUsage,
                 fmt::format("{} cannot reach {}: another rank listens at {}", self(), hub(), to_text(address)));
-  connections_.emplace_back(HostLinkRequest::kHub, std::move(channel), all_but(request_.host(), request_.hosts()));
+  connections_.emplace_back(HostLinkRequest::kHub, std::move(channel), request_.hosts());
   return {};
 }
 
@@ -106,12 +106,23 @@ Result<std::vector<std::string>> LeaderHandshake::exchange(const std::string& mi
   if (mine.size() > kBlobLimit)
     return fail(fcclInternalError,
                 fmt::format("{} has {} bytes for the other hosts, more than {}", self(), mine.size(), kBlobLimit));
-  blobs_[request_.host()] = mine;
+  if (!request_.is_hub()) {
+    FCCL_TRY(tell(Blob{mine}));
+    FCCL_TRY(gather_blobs());
+    return std::move(blobs_);
+  }
   // The hub gathers everything before it tells anything, so that no leader hears of an exchange that it has not begun.
-  if (request_.is_hub()) FCCL_TRY(gather_blobs());
-  FCCL_TRY(tell_blobs());
-  if (!request_.is_hub()) FCCL_TRY(gather_blobs());
-  return std::move(blobs_);
+  blobs_[HostLinkRequest::kHub] = mine;
+  FCCL_TRY(gather_blobs());
+  const size_t bytes =
+      std::accumulate(blobs_.begin(), blobs_.end(), size_t{0}, [](size_t sum, const auto& each) { return sum + each.size(); });
+  if (bytes > kBlobsLimit)
+    return pass_on(
+        {fcclInternalError, fmt::format("{} has {} bytes for the other hosts, more than {}", self(), bytes, kBlobsLimit)},
+        nullptr);
+  Blobs all{std::move(blobs_)};
+  FCCL_TRY(tell(all));
+  return std::move(all.of_hosts);
 }
 
 Result<void> LeaderHandshake::gather_blobs() {
@@ -124,29 +135,28 @@ Result<void> LeaderHandshake::gather_blobs() {
   };
   while (!all_here()) FCCL_TRY(turn(nullptr));
   for (LeaderConnection& connection : connections_) {
-    const std::vector<int> sources =
-        request_.is_hub() ? std::vector{connection.host()} : all_but(request_.host(), request_.hosts());
     std::vector<std::string> taken = connection.take_blobs();
-    for (size_t i = 0; i < sources.size(); ++i) blobs_[sources[i]] = std::move(taken[i]);
+    if (request_.is_hub())
+      blobs_[connection.host()] = std::move(taken.front());
+    else
+      blobs_ = std::move(taken);
   }
   return {};
 }
 
-Result<void> LeaderHandshake::tell_blobs() {
+// All connections share the bytes.
+Result<void> LeaderHandshake::tell(const LinkMessage& blobs) {
+  const auto bytes = std::make_shared<const std::string>(encode_link(blobs));
+  for (LeaderConnection& connection : connections_) FCCL_TRY(attend(connection));
+  has_told_ = true;
   for (LeaderConnection& connection : connections_) {
+    connection.tell(bytes);
     FCCL_TRY(attend(connection));
-    std::vector<BlobTeller::Blob> blobs;
-    for (const int host : request_.is_hub() ? all_but(connection.host(), request_.hosts()) : std::vector{request_.host()})
-      blobs.push_back({host, blobs_[host]});
-    tellers_.emplace(connection.host(), std::move(blobs));
   }
   settled_.clear();
   while (true) {
-    for (LeaderConnection& connection : connections_) {
-      BlobTeller& teller = tellers_.at(connection.host());
-      teller.tell(connection);
-      if (teller.done() && connection.pending() == 0) settled_.insert(connection.host());
-    }
+    for (LeaderConnection& connection : connections_)
+      if (connection.pending() == 0) settled_.insert(connection.host());
     if (settled_.size() == connections_.size()) return {};
     FCCL_TRY(turn(nullptr));
   }
@@ -154,9 +164,7 @@ Result<void> LeaderHandshake::tell_blobs() {
 
 // True if the connection has got everything, so that it may be left.
 bool LeaderHandshake::is_served(const LeaderConnection& connection) const {
-  if (!request_.is_hub()) return connection.has_blobs();
-  const auto teller = tellers_.find(connection.host());
-  return teller != tellers_.end() && teller->second.done();
+  return request_.is_hub() ? has_told_ : connection.has_blobs();
 }
 
 Result<void> LeaderHandshake::turn(Acceptor* acceptor) {
@@ -204,8 +212,9 @@ Result<void> LeaderHandshake::look() {
                   nullptr);
     return fail(wanted.error());
   }
-  if (std::string whom = awaited(); request_.is_hub() && whom != told_awaited_) {
+  if (std::string whom = awaited(); request_.is_hub() && next_awaiting_.passed() && whom != told_awaited_) {
     told_awaited_ = std::move(whom);
+    next_awaiting_ = Deadline::after(kReportStep);
     for (LeaderConnection& connection : connections_) connection.tell(encode_link(Awaiting{told_awaited_}));
   }
   return {};

@@ -4,18 +4,18 @@
 #include <algorithm>
 #include <chrono>
 #include <list>
-#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "bootstrap/acceptor.h"
+#include "channels/acceptor.h"
 #include "host_link/host_link_request.h"
 #include "host_link/leader_connection.h"
 #include "os/clock.h"
 #include "os/descriptor.h"
 #include "sockets/socket.h"
+#include "waiting/failure_timing.h"
 #include "waiting/wait_limit.h"
 
 namespace fccl::core {
@@ -35,7 +35,7 @@ class LeaderHandshake {
 
  private:
   Result<void> gather_blobs();
-  Result<void> tell_blobs();
+  Result<void> tell(const LinkMessage& blobs);
   bool is_served(const LeaderConnection& connection) const;
   Result<void> try_to_reach(const Address& address, std::chrono::milliseconds patience);
   void admit(Channel channel);
@@ -54,11 +54,12 @@ class LeaderHandshake {
   WaitLimit limit_;
   Clock::time_point begin_ = Clock::now();
   Deadline next_look_;
-  std::string observed_;               // the hub's state, as seen while connecting to it
-  std::set<int> settled_;              // hosts that the hub does not wait for now
-  std::map<int, BlobTeller> tellers_;  // by host, while blobs are sent
-  std::string told_awaited_;           // the last Awaiting that was sent
-  std::vector<std::string> blobs_;     // by host
+  std::string observed_;                                   // the hub's state, as seen while connecting to it
+  std::set<int> settled_;                                  // hosts that the hub does not wait for now
+  bool has_told_ = false;                                  // the blobs were said to all
+  std::string told_awaited_;                               // the last Awaiting that was sent
+  Deadline next_awaiting_ = Deadline::after(kReportStep);  // each goes to all, so they come no more often
+  std::vector<std::string> blobs_;                         // by host
 };
 
 }  // namespace fccl::core

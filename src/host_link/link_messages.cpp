@@ -1,23 +1,27 @@
 // How the messages are laid out, and what is refused when they are read.
 #include "host_link/link_messages.h"
 
+#include <algorithm>
 #include <utility>
 
-#include "bootstrap/bytes.h"
-#include "bootstrap/handshake.h"
+#include "channels/bytes.h"
+#include "channels/handshake.h"
 
 namespace fccl::core {
 namespace {
 
-// Header of a piece: kind, host, bytes left, length.
-static_assert(1 + 4 + 4 + 2 + kPieceLimit <= kMessageLimit);
+constexpr size_t kKind = 1;
+constexpr size_t kCount = 4;
 
 std::string_view bounded(const std::string& text) { return std::string_view(text).substr(0, kLinkTextLimit); }
 
-void write(Writer& writer, const Piece& piece) {
-  writer.number(int32_t{piece.host});
-  writer.number(piece.left);
-  writer.text(piece.bytes);
+void write(Writer& writer, const Blob& blob) { writer.raw(blob.bytes); }
+void write(Writer& writer, const Blobs& blobs) {
+  writer.number(static_cast<uint32_t>(blobs.of_hosts.size()));
+  for (const std::string& bytes : blobs.of_hosts) {
+    writer.number(static_cast<uint32_t>(bytes.size()));
+    writer.raw(bytes);
+  }
 }
 void write(Writer& writer, const Awaiting& awaiting) { writer.text(bounded(awaiting.whom)); }
 void write(Writer& writer, const Failure& failure) {
@@ -38,13 +42,15 @@ void write(Writer& writer, const LongWait& wait) {
   writer.number(int32_t{wait.awaited});
 }
 
-bool read(Reader& reader, Piece& piece) {
-  piece.host = reader.number<int32_t>();
-  piece.left = reader.number<uint32_t>();
-  piece.bytes = reader.text();
-  // Only a blob without bytes has an empty piece.
-  return piece.host >= 0 && piece.left <= kBlobLimit && piece.bytes.size() <= kPieceLimit && piece.bytes.size() <= piece.left &&
-         piece.bytes.empty() == (piece.left == 0);
+bool read(Reader& reader, Blob& blob) {
+  blob.bytes = reader.rest();
+  return blob.bytes.size() <= kBlobLimit;
+}
+// It trusts no count: bytes that end too early end it.
+bool read(Reader& reader, Blobs& blobs) {
+  const auto hosts = reader.number<uint32_t>();
+  while (blobs.of_hosts.size() < hosts && reader.good()) blobs.of_hosts.emplace_back(reader.raw(reader.number<uint32_t>()));
+  return true;
 }
 bool read(Reader& reader, Awaiting& awaiting) {
   awaiting.whom = reader.text();
@@ -88,6 +94,12 @@ std::optional<LinkMessage> decode_kind(size_t kind, Reader& reader, std::index_s
 }
 
 }  // namespace
+
+size_t most_from_hub(int hosts) {
+  return std::max(kMessageLimit, kKind + kCount + kCount * static_cast<size_t>(hosts) + kBlobsLimit);
+}
+
+size_t most_from_leader() { return std::max(kMessageLimit, kKind + kBlobLimit); }
 
 std::string encode_link(const LinkMessage& message) {
   Writer writer;

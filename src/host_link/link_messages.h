@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "base/peer_status.h"
 #include "base/result.h"
@@ -18,14 +19,18 @@ enum class LinkEnd : uint8_t { goodbye, broken, unheard };
 
 // The limit of every text: the segment keeps as much of a cause.
 inline constexpr size_t kLinkTextLimit = 1019;
+// The limits of what one leader gives to all, and of what all give.
 inline constexpr size_t kBlobLimit = 4 << 20;
-inline constexpr size_t kPieceLimit = 4000;
+inline constexpr size_t kBlobsLimit = 64 << 20;
 
-// Some bytes of the blob that the leader of `host` gives to all, in order.
-struct Piece {
-  int host = 0;
-  uint32_t left = 0;  // bytes that remain, including this piece
+// A leader tells the hub what it gives to all.
+struct Blob {
   std::string bytes;
+};
+
+// The hub tells a leader what all leaders give, by host.
+struct Blobs {
+  std::vector<std::string> of_hosts;
 };
 
 // The hub says which rank it waits for.
@@ -60,7 +65,11 @@ struct LongWait {
   int awaited = kNobody;
 };
 
-using LinkMessage = std::variant<Piece, Awaiting, Failure, Departure, Cut, Goodbye, LongWait>;
+using LinkMessage = std::variant<Blob, Awaiting, Failure, Departure, Cut, Goodbye, LongWait, Blobs>;
+
+// Returns how many bytes of a message a leader takes from the hub, and the hub from a leader, while they exchange.
+size_t most_from_hub(int hosts);
+size_t most_from_leader();
 
 // Texts are cut to kLinkTextLimit.
 std::string encode_link(const LinkMessage& message);

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "bootstrap/traffic.h"
+#include "channels/traffic.h"
 #include "os/clock.h"
 
 namespace fccl::core {

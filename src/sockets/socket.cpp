@@ -247,6 +247,8 @@ Result<std::string> local_name(int socket) {
   return std::string(reinterpret_cast<const char*>(&system.storage) + begin, system.size - begin);
 }
 
+Connection listen_local_at(std::string_view name, int backlog) { return listen_on(AF_UNIX, to_system(name), backlog, 0); }
+
 Connection connect_local(std::string_view name, std::chrono::milliseconds patience) {
   Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket) return {{}, errno};
@@ -268,46 +270,48 @@ Connection accept_one(int listener) {
   }
 }
 
-Transfer read_some(int socket, std::span<char> into, Descriptor* passed) {
+Transfer read_some(int socket, std::span<char> into, std::span<Descriptor> passed) {
   iovec part{into.data(), into.size()};
-  alignas(cmsghdr) char control[CMSG_LEN(sizeof(int))];
+  alignas(cmsghdr) char control[CMSG_LEN(kMostPassed * sizeof(int))];
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  if (passed != nullptr) {
+  if (!passed.empty()) {
     message.msg_control = control;
-    // The size is CMSG_LEN's, not CMSG_SPACE's, whose padding has room for a second descriptor.
-    message.msg_controllen = sizeof(control);
+    // The size is CMSG_LEN's, not CMSG_SPACE's, whose padding has room for one more descriptor.
+    message.msg_controllen = CMSG_LEN(passed.size() * sizeof(int));
   }
   ssize_t got;
   do got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   while (got < 0 && errno == EINTR);
   if (got < 0) return {0, errno, false};
+  size_t taken = 0;
   for (cmsghdr* entry = CMSG_FIRSTHDR(&message); entry != nullptr; entry = CMSG_NXTHDR(&message, entry)) {
     if (entry->cmsg_level != SOL_SOCKET || entry->cmsg_type != SCM_RIGHTS) continue;
-    int number = -1;
-    std::memcpy(&number, CMSG_DATA(entry), sizeof(number));
-    *passed = Descriptor(number);
-    return {static_cast<size_t>(got), 0, got == 0};
+    for (; taken < passed.size() && CMSG_LEN((taken + 1) * sizeof(int)) <= entry->cmsg_len; ++taken) {
+      int number = -1;
+      std::memcpy(&number, CMSG_DATA(entry) + taken * sizeof number, sizeof number);
+      passed[taken] = Descriptor(number);
+    }
   }
-  const bool lost = passed != nullptr && (message.msg_flags & MSG_CTRUNC) != 0;
+  const bool lost = taken < passed.size() && (message.msg_flags & MSG_CTRUNC) != 0;
   return {static_cast<size_t>(got), 0, got == 0, lost};
 }
 
-Transfer write_some(int socket, std::string_view from, int pass) {
+Transfer write_some(int socket, std::string_view from, std::span<const int> pass) {
   iovec part{const_cast<char*>(from.data()), from.size()};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  alignas(cmsghdr) char control[CMSG_SPACE(kMostPassed * sizeof(int))] = {};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  if (pass >= 0) {
+  if (!pass.empty()) {
     message.msg_control = control;
-    message.msg_controllen = sizeof(control);
+    message.msg_controllen = CMSG_SPACE(pass.size_bytes());
     cmsghdr* entry = CMSG_FIRSTHDR(&message);
     entry->cmsg_level = SOL_SOCKET;
     entry->cmsg_type = SCM_RIGHTS;
-    entry->cmsg_len = CMSG_LEN(sizeof(pass));
-    std::memcpy(CMSG_DATA(entry), &pass, sizeof(pass));
+    entry->cmsg_len = CMSG_LEN(pass.size_bytes());
+    std::memcpy(CMSG_DATA(entry), pass.data(), pass.size_bytes());
   }
   ssize_t put;
   do put = ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);

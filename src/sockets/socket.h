@@ -81,6 +81,8 @@ class ConnectPatience {
 // the process, and is visible in this network namespace only.
 Result<Descriptor> listen_local(int backlog);
 Result<std::string> local_name(int socket);
+// Listens under a given name; EADDRINUSE if another socket has it.
+Connection listen_local_at(std::string_view name, int backlog);
 // Connects to an abstract name; ECONNREFUSED if no listener has it. If the listener's backlog is full, this waits in line for
 // `patience`, at least a millisecond, then fails with EAGAIN; a nonblocking socket could not wait.
 Connection connect_local(std::string_view name, std::chrono::milliseconds patience);
@@ -93,14 +95,17 @@ struct Transfer {
   size_t bytes = 0;
   int error = 0;
   bool closed = false;  // the peer will send no more
-  bool lost = false;    // the peer passed a descriptor, but this process has no room for it
+  bool lost = false;    // the peer passed descriptors, but this process has no room for them
 };
 
-// Stores a passed descriptor in `*passed`. A second one, or any one if `passed` is null, never enters this process, because
+// The most descriptors that one message passes.
+inline constexpr size_t kMostPassed = 2;
+
+// Stores passed descriptors in `passed`, which has at most kMostPassed. One more than that never enters this process, because
 // even closing a stranger's descriptor may block.
-Transfer read_some(int socket, std::span<char> into, Descriptor* passed = nullptr);
-// Sends the descriptor `pass`, if it is not negative, with the first byte (unix sockets only).
-Transfer write_some(int socket, std::string_view from, int pass = -1);
+Transfer read_some(int socket, std::span<char> into, std::span<Descriptor> passed = {});
+// Sends the descriptors `pass`, at most kMostPassed, with the first byte (unix sockets only).
+Transfer write_some(int socket, std::string_view from, std::span<const int> pass = {});
 
 // Ends the connection for every holder of the socket, including a forked child that would keep it open.
 void shut(int socket);

@@ -88,7 +88,7 @@ void expect_holds(CUdeviceptr at, const std::vector<std::byte>& wanted) {
       DRIVER(cuMemMap)(at, kGrain, 0, memory, 0) == CUDA_SUCCESS && let(at, kGrain) == CUDA_SUCCESS &&
       DRIVER(cuMemcpyHtoD)(at, bytes.data(), bytes.size()) == CUDA_SUCCESS &&
       DRIVER(cuMemExportToShareableHandle)(&lent, memory, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0) == CUDA_SUCCESS;
-  ::_exit(right && write_some(socket, "d", lent).bytes == 1 ? 0 : 1);
+  ::_exit(right && write_some(socket, "d", std::array{lent}).bytes == 1 ? 0 : 1);
 }
 
 // The first test: a fork of a process that has a driver has none.
@@ -105,7 +105,7 @@ TEST(Pieces, that_are_lent_outlive_the_process_that_made_them) {
   open_gpu();
   char letter = 0;
   Descriptor lent;
-  ASSERT_EQ(read_some(here.get(), {&letter, 1}, &lent).bytes, 1U);
+  ASSERT_EQ(read_some(here.get(), {&letter, 1}, {&lent, 1}).bytes, 1U);
   ASSERT_TRUE(lent);
   CUmemGenericAllocationHandle borrowed = 0;
   // NOLINTNEXTLINE(performance-no-int-to-ptr): CUDA wants the descriptor so.

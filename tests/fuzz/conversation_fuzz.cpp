@@ -5,7 +5,7 @@
 #include <array>
 #include <memory>
 
-#include "bootstrap/handshake.h"
+#include "channels/handshake.h"
 #include "fuzz/fuzz.h"
 
 namespace fccl::core::fuzz {

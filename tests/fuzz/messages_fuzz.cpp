@@ -1,8 +1,8 @@
 // Fuzzes the messages of the bootstrap and of the link between hosts, as one who holds the key could send them.
 #include <utility>
 
-#include "bootstrap/handshake.h"
 #include "bootstrap/messages.h"
+#include "channels/handshake.h"
 #include "fuzz/fuzz.h"
 #include "host_link/link_messages.h"
 
@@ -16,12 +16,13 @@ std::vector<std::string> seeds() {
   for (const Message& message :
        {Message{Hello{member, 8, "FCCL_SLOT_BYTES=4096\n"}}, Message{GivingUp{}}, Message{Progress{2, "ranks 1, 3-7"}},
         Message{Refusal{{fcclTimeout, "late"}}}, Message{Roster{{first}}}, Message{Roster{{first, second}}},
-        Message{Failed{{fcclSystemError, "no memory"}}}, Message{Farewell{}},
+        Message{Failed{{fcclSystemError, "no memory"}}}, Message{Farewell{}}, Message{Later{}}, Message{SharedRoster{300}},
         Message{Hello{member, 8, {}, Error{fcclInvalidUsage, "no such NIC"}}}})
     all.push_back(encode(message));
   for (const LinkMessage& message :
-       {LinkMessage{Piece{3, 7, "abc"}}, LinkMessage{Awaiting{"missing: rank 4"}}, LinkMessage{Failure{{fcclTimeout, "late"}}},
-        LinkMessage{Departure{9, PeerStatus::left}}, LinkMessage{Cut{2, LinkEnd::broken}}, LinkMessage{Goodbye{}}})
+       {LinkMessage{Blob{"abc"}}, LinkMessage{Blobs{{"abc", ""}}}, LinkMessage{Awaiting{"missing: rank 4"}},
+        LinkMessage{Failure{{fcclTimeout, "late"}}}, LinkMessage{Departure{9, PeerStatus::left}},
+        LinkMessage{Cut{2, LinkEnd::broken}}, LinkMessage{Goodbye{}}})
     all.push_back(encode_link(message));
   return all;
 }

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <thread>
 
-#include "bootstrap/channel.h"
 #include "bootstrap/messages.h"
+#include "channels/channel.h"
 #include "creation/create_options.h"
 #include "processes/ranks.h"
 #include "processes/strangers.h"

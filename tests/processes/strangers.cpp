@@ -9,8 +9,8 @@
 #include <sstream>
 #include <thread>
 
-#include "bootstrap/channel.h"
 #include "bootstrap/messages.h"
+#include "channels/channel.h"
 #include "sockets/socket.h"
 
 namespace fccl::core::testing {

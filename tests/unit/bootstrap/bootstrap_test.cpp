@@ -1,7 +1,9 @@
 // Tests of joining: rosters, and errors that reach every rank by name.
 #include "bootstrap/bootstrap.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,9 +12,9 @@
 #include <future>
 #include <memory>
 
-#include "bootstrap/channel.h"
 #include "bootstrap/messages.h"
-#include "bootstrap/traffic.h"
+#include "channels/channel.h"
+#include "channels/traffic.h"
 #include "discovery/host_identity.h"
 #include "sockets/socket.h"
 #include "unit/bootstrap/joining.h"
@@ -32,7 +34,7 @@ TEST_P(RanksJoin, and_all_have_the_same_roster) {
     const Member& member = results[0]->members[rank];
     EXPECT_EQ(member.rank, rank);
     EXPECT_EQ(member.pid, ::getpid());
-    EXPECT_EQ(member.host, host_identity(""));
+    EXPECT_EQ(member.host, host_identity(host_of_rank(rank)));
     EXPECT_EQ(member.listener, *local_name(results[rank]->listener.get()));
   }
 }
@@ -49,18 +51,24 @@ TEST_P(RanksJoin, and_each_costs_a_hello_a_roster_and_a_farewell) {
   EXPECT_LE(took.messages, 6 * nranks);
 }
 
-// Plays the root of one rank: it says `words` to the rank that joins, and the rank's error is returned.
-Error joined_by_root_that_says(const std::string& words, int nranks) {
-  const Descriptor listener = std::move(*listen_tcp({false, {127, 0, 0, 1}, 0}));
-  UniqueId id;
-  id.root = *address_of(listener.get());
+// Plays the root of one rank on its host: it says `words` to the rank that joins, with a descriptor if there is one, and the
+// rank's error is returned.
+Error joined_by_root_that_says(const std::string& words, int nranks, int descriptor = -1) {
+  UniqueId id = *open_bootstrap(on_interface("lo"));
+  // Nobody else is there.
+  id.root.port = 1;
+  const Descriptor listener = std::move(listen_local_at(door_name(id, host_identity(host_of_rank(0))), 1).socket);
   std::future<Result<Joined>> joining =
       std::async(std::launch::async, [&] { return join(request_of(id, 0, nranks), Deadline::after(5s)); });
   pollfd ready{listener.get(), POLLIN, 0};
   poll_until({&ready, 1}, Deadline::after(2s));
   Channel root(std::move(accept_one(listener.get()).socket), Conversation(Role::listens, id.key, {kRootRank}));
   EXPECT_TRUE(root.await_open(Deadline::after(2s)));
-  root.say(std::make_shared<const std::string>(words));
+  EXPECT_TRUE(root.await_message(Deadline::after(2s)));
+  if (descriptor >= 0)
+    root.say(words, std::array{descriptor});
+  else
+    root.say(std::make_shared<const std::string>(words));
   (void)root.await_sent(Deadline::after(2s));
   const Result<Joined> joined = joining.get();
   return joined ? Error{fcclSuccess, "it joined"} : joined.error();
@@ -84,16 +92,40 @@ TEST(Bootstrap, a_roster_that_is_not_the_communicators_is_an_error) {
 }
 
 TEST(Bootstrap, a_roster_that_is_damaged_or_too_long_is_an_error) {
-  Roster twice = roster_of(2);
-  twice.members[1].rank = 0;
   const std::string bytes = encode(roster_of(2));
-  for (const std::string& words : {encode(twice), bytes.substr(0, bytes.size() - 1), bytes + "x"}) {
+  for (const std::string& words : {bytes.substr(0, bytes.size() - 1), bytes + "x"}) {
     const Error error = joined_by_root_that_says(words, 2);
     EXPECT_EQ(error.code, fcclInternalError);
     EXPECT_NE(error.message.find("makes no sense"), std::string::npos) << error.message;
   }
   const Error error = joined_by_root_that_says(std::string(std::max(kMessageLimit, roster_limit(2)) + 1, 'x'), 2);
   EXPECT_NE(error.message.find("more than the 4096 that one may have"), std::string::npos) << error.message;
+}
+
+Descriptor memory_with(const std::string& bytes, int seals) {
+  Descriptor memory(::memfd_create("roster of a test", MFD_ALLOW_SEALING));
+  EXPECT_EQ(::write(memory.get(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  EXPECT_EQ(::fcntl(memory.get(), F_ADD_SEALS, seals), 0);
+  return memory;
+}
+
+TEST(Bootstrap, a_roster_in_memory_that_may_change_or_is_not_as_long_as_told_is_an_error) {
+  const std::string bytes = encode(roster_of(2));
+  const auto size = static_cast<uint32_t>(bytes.size());
+  constexpr int kSeals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+  const Descriptor good = memory_with(bytes, kSeals), loose = memory_with(bytes, F_SEAL_SHRINK),
+                   other = memory_with(encode(roster_of(3)), kSeals), nonsense = memory_with("nonsense", kSeals);
+  const auto error = [](uint32_t told, const Descriptor& memory) {
+    return joined_by_root_that_says(encode(SharedRoster{told}), 2, memory.get()).message;
+  };
+  EXPECT_EQ(error(size, good), "it joined");
+  EXPECT_NE(error(size, loose).find("not sealed"), std::string::npos);
+  EXPECT_NE(error(size - 1, good).find("not as long"), std::string::npos);
+  EXPECT_NE(error(1 << 20, good).find("a roster of 1048576 bytes"), std::string::npos);
+  EXPECT_NE(error(static_cast<uint32_t>(encode(roster_of(3)).size()), other).find("a roster of 3 ranks"), std::string::npos);
+  EXPECT_NE(error(8, nonsense).find("a roster that makes no sense"), std::string::npos);
+  EXPECT_NE(joined_by_root_that_says(encode(SharedRoster{size}), 2).message.find("cannot take the descriptor"),
+            std::string::npos);
 }
 
 TEST(Bootstrap, rank_zero_listens_where_the_roster_says_and_nobody_else_does) {

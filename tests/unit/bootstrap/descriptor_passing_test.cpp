@@ -21,6 +21,16 @@ std::vector<Joined> joined_ranks(int nranks) {
   return all;
 }
 
+Result<void> send_descriptor(const Joined& joined, int fd, const std::vector<int>& ranks, const WaitLimit& limit) {
+  return send_descriptors(joined, std::array{fd}, ranks, limit);
+}
+
+Result<Descriptor> receive_descriptor(const Joined& joined, int leader, const WaitLimit& limit) {
+  auto received = receive_descriptors(joined, leader, 1, limit);
+  if (!received) return fail(received.error());
+  return std::move(received->front());
+}
+
 Descriptor shared_memory() { return Descriptor(::memfd_create("hand_out_test", MFD_CLOEXEC)); }
 
 ino_t inode_of(const Descriptor& descriptor) {
@@ -55,6 +65,32 @@ TEST(HandOut, every_rank_gets_the_same_memory) {
   }
 }
 
+TEST(HandOut, of_two_descriptors_keeps_their_order) {
+  const Census census;
+  const std::vector<Joined> ranks = joined_ranks(2);
+  const Descriptor first = shared_memory(), second = shared_memory();
+  Result<std::vector<Descriptor>> received;
+  {
+    const std::jthread other([&] { received = receive_descriptors(ranks[1], 0, 2, Deadline::after(5s)); });
+    EXPECT_TRUE(send_descriptors(ranks[0], std::array{first.get(), second.get()}, {1}, Deadline::after(5s)));
+  }
+  ASSERT_TRUE(received) << received.error().message;
+  ASSERT_EQ(received->size(), 2U);
+  EXPECT_EQ(inode_of(received->front()), inode_of(first));
+  EXPECT_EQ(inode_of(received->back()), inode_of(second));
+}
+
+TEST(HandOut, of_fewer_descriptors_than_are_expected_is_an_error) {
+  const std::vector<Joined> ranks = joined_ranks(2);
+  Result<std::vector<Descriptor>> received;
+  {
+    const std::jthread other([&] { received = receive_descriptors(ranks[1], 0, 2, Deadline::after(5s)); });
+    EXPECT_TRUE(send_descriptor(ranks[0], shared_memory().get(), {1}, Deadline::after(5s)));
+  }
+  ASSERT_FALSE(received);
+  EXPECT_EQ(received.error().code, fcclInternalError);
+}
+
 TEST(HandOut, strangers_at_the_door_are_ignored) {
   const Census census;
   const std::vector<Joined> ranks = joined_ranks(3);
@@ -62,7 +98,7 @@ TEST(HandOut, strangers_at_the_door_are_ignored) {
   for (int i = 0; i < 3; ++i) {
     strangers.push_back(std::move(connect_local(ranks[0].members[0].listener, 1ms).socket));
     write_some(strangers.back().get(), i == 0 ? "" : "GET / HTTP/1.1\r\n");
-    if (i == 1) write_some(strangers.back().get(), "x", 0);
+    if (i == 1) write_some(strangers.back().get(), "x", std::array{0});
   }
   for (const Result<Descriptor>& result : receive_all(ranks, shared_memory())) EXPECT_TRUE(result);
 }

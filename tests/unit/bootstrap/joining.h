@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -23,8 +24,15 @@ inline Settings on_interface(const std::string& name) {
   return settings;
 }
 
+// Names the host of a rank. FCCL_TEST_RANKS_PER_HOST spreads the ranks of all tests over hosts; without it they are all on the
+// host of the root.
+inline std::string host_of_rank(int rank) {
+  const char* per_host = std::getenv("FCCL_TEST_RANKS_PER_HOST");
+  return per_host == nullptr ? std::string() : "host-" + std::to_string(rank / std::stoi(per_host));
+}
+
 inline JoinRequest request_of(const UniqueId& id, int rank, int nranks, std::string agreement = "protocol=1\nlanes=2") {
-  return {id, rank, nranks, std::move(agreement), {}};
+  return {id, rank, nranks, std::move(agreement), host_of_rank(rank)};
 }
 
 // Joins all requests at the same time, each on a thread of its own.

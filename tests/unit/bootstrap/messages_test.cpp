@@ -1,9 +1,10 @@
 // Tests of the bootstrap's messages as bytes.
 #include "bootstrap/messages.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "bootstrap/handshake.h"
+#include "channels/handshake.h"
 
 namespace fccl::core {
 namespace {
@@ -22,7 +23,8 @@ std::vector<Message> samples() {
           Failed{{fcclSystemError, "no memory"}},
           Farewell{},
           Hello{kHostA, 8, {}, Error{fcclInvalidUsage, "no such NIC"}, 5},
-          Later{}};
+          Later{},
+          SharedRoster{300}};
 }
 
 TEST(Messages, come_back_from_their_bytes) {
@@ -49,6 +51,7 @@ TEST(Messages, come_back_from_their_bytes) {
   EXPECT_EQ(std::get<Hello>(failing).failure->message, "no such NIC");
   EXPECT_EQ(std::get<Hello>(failing).origin, 5);
   EXPECT_TRUE(std::holds_alternative<Later>(*decode(encode(samples()[8]))));
+  EXPECT_EQ(std::get<SharedRoster>(*decode(encode(samples()[9]))).bytes, 300U);
 }
 
 TEST(Messages, bytes_that_are_cut_or_too_many_are_refused) {
@@ -89,33 +92,65 @@ TEST(Messages, the_largest_hello_and_refusal_fit_a_message) {
 TEST(Messages, the_largest_roster_fits_what_its_ranks_allow) {
   const std::string longest(kTextLimit, 'x');
   Roster roster;
-  for (int rank = 0; rank < 100; ++rank)
-    roster.members.push_back({rank, 1, longest, longest, longest, "[1111:2222:3333:4444:5555:6666:7777:8888]:65535"});
+  for (int rank = 0; rank < 100; ++rank) {
+    const std::string host = fmt::format("{:0255}", rank);
+    roster.members.push_back({rank, 1, host, host, longest, "[1111:2222:3333:4444:5555:6666:7777:8888]:65535"});
+  }
   const std::string bytes = encode(roster);
   EXPECT_LE(bytes.size(), roster_limit(100));
-  EXPECT_GT(bytes.size(), roster_limit(70));
   ASSERT_TRUE(decode(bytes));
   EXPECT_EQ(std::get<Roster>(*decode(bytes)).members, roster.members);
   for (const int impossible : {-5, 0}) EXPECT_LT(roster_limit(impossible), kMessageLimit);
   EXPECT_EQ(roster_limit(1 << 30), roster_limit(kRankLimit));
 }
 
-TEST(Messages, a_roster_with_a_rank_twice_missing_or_in_another_place_is_refused) {
-  for (const std::vector<int>& ranks : std::vector<std::vector<int>>{{}, {1}, {0, 0}, {0, 2}, {1, 0}, {-1, 0}, {0, 1, 1}}) {
-    Roster roster;
-    for (const int rank : ranks) {
-      roster.members.push_back(kFirst);
-      roster.members.back().rank = rank;
-    }
-    EXPECT_FALSE(decode(encode(roster))) << list_ranks(ranks);
+Roster roster_on_hosts(int ranks, int hosts) {
+  Roster roster;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::string host = fmt::format("host-{}", rank * 7 % hosts);
+    roster.members.push_back({rank, 1000 + rank, host + " of a boot", host, fmt::format("{:05x}", rank)});
   }
+  return roster;
 }
 
-TEST(Messages, a_roster_that_counts_more_or_fewer_ranks_than_it_has_is_refused) {
-  std::string bytes = encode(Roster{{kFirst, kSecond}});
-  ASSERT_TRUE(decode(bytes));
+TEST(Messages, a_roster_names_each_host_once) {
+  for (const int hosts : {1, 3, 16}) {
+    const Roster roster = roster_on_hosts(64, hosts);
+    const std::string bytes = encode(roster);
+    EXPECT_EQ(std::get<Roster>(*decode(bytes)).members, roster.members);
+    for (int host = 0; host < hosts; ++host) {
+      const std::string name = fmt::format("host-{} of", host);
+      EXPECT_EQ(bytes.find(name), bytes.rfind(name)) << name;
+    }
+  }
+  EXPECT_LE(encode(roster_on_hosts(512, 1)).size(), 512 * 12);
+}
+
+TEST(Messages, a_roster_tells_a_rank_by_its_place) {
+  Roster roster = roster_on_hosts(5, 2);
+  const std::string bytes = encode(roster);
+  for (Member& member : roster.members) member.rank = 3;
+  EXPECT_EQ(encode(roster), bytes);
+}
+
+TEST(Messages, a_roster_that_counts_more_or_fewer_ranks_or_hosts_than_it_has_is_refused) {
+  const std::string good = encode(Roster{{kFirst, kSecond}});
+  ASSERT_TRUE(decode(good));
   for (const char* count : {"\0\0\0\0", "\1\0\0\0", "\3\0\0\0", "\2\1\0\0", "\377\377\377\377"})
-    EXPECT_FALSE(decode(bytes.replace(1, 4, count, 4)));
+    EXPECT_FALSE(decode(std::string(good).replace(1, 4, count, 4)));
+  for (const char* count : {"\0\0\0\0", "\2\0\0\0", "\377\377\377\377"})
+    EXPECT_FALSE(decode(std::string(good).replace(5, 4, count, 4)));
+  EXPECT_FALSE(decode(encode(Roster{})));
+}
+
+TEST(Messages, a_roster_with_a_host_twice_or_in_another_order_is_refused) {
+  const Roster roster = roster_on_hosts(3, 3);
+  std::string bytes = encode(roster);
+  ASSERT_TRUE(decode(bytes));
+  // Rank 1 is the first one of host 1, whose number comes after its flags.
+  const size_t number = bytes.find(std::string("\0\1\0\0\0", 5)) + 1;
+  for (const char other : {'\0', '\2', '\3'})
+    EXPECT_FALSE(decode(std::string(bytes).replace(number, 1, 1, other))) << int{other};
 }
 
 TEST(Messages, a_member_whose_address_is_none_is_refused) {

@@ -9,9 +9,10 @@
 #include <fstream>
 #include <list>
 
-#include "bootstrap/channel.h"
 #include "bootstrap/messages.h"
 #include "bootstrap/rendezvous.h"
+#include "channels/channel.h"
+#include "discovery/host_identity.h"
 #include "sockets/socket.h"
 #include "unit/bootstrap/joining.h"
 
@@ -47,6 +48,10 @@ std::string own_preamble() {
   return std::string(conversation.outgoing());
 }
 
+ptrdiff_t descriptors_of_process() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+}
+
 size_t resident_kilobytes() {
   std::ifstream status("/proc/self/statm");
   size_t total = 0;
@@ -73,6 +78,41 @@ TEST(Strangers, more_silent_connections_than_the_root_keeps_do_not_delay_a_join)
   EXPECT_LT(join_two(id), 500ms);
 }
 
+TEST(Strangers, at_the_door_of_the_roots_host_do_not_delay_a_join) {
+  const Census census;
+  const UniqueId id = *open_bootstrap(on_interface("lo"));
+  std::list<Descriptor> strangers;
+  for (int i = 0; i < 400; ++i) {
+    strangers.push_back(std::move(connect_local(door_name(id, host_identity("")), 100ms).socket));
+    ASSERT_TRUE(strangers.back());
+    if (i % 2 == 0) write_some(strangers.back().get(), "GET / HTTP/1.1\r\n");
+  }
+  EXPECT_LT(join_two(id), 500ms);
+}
+
+TEST(Strangers, that_hold_the_name_of_the_door_do_not_keep_a_rank_from_the_root) {
+  const Census census;
+  for (const bool is_silent : {false, true}) {
+    const UniqueId id = *open_bootstrap(on_interface("lo"));
+    const Descriptor listener = std::move(listen_local_at(door_name(id, host_identity("elsewhere")), 8).socket);
+    ASSERT_TRUE(listener);
+    std::jthread stranger([&](const std::stop_token& stop) {
+      std::list<Descriptor> accepted;
+      while (!stop.stop_requested()) {
+        pollfd ready{listener.get(), POLLIN, 0};
+        poll_until({&ready, 1}, Deadline::after(10ms));
+        if (Descriptor socket = std::move(accept_one(listener.get()).socket)) accepted.push_back(std::move(socket));
+        if (!is_silent && !accepted.empty()) write_some(accepted.back().get(), "SSH-2.0-OpenSSH_9.2\r\n");
+      }
+    });
+    std::vector<JoinRequest> requests = requests_of(id, 2);
+    for (JoinRequest& request : requests) request.host_override = "elsewhere";
+    const auto begin = Clock::now();
+    for (const Result<Joined>& result : join_all(requests, 2s)) EXPECT_TRUE(result) << result.error().message;
+    EXPECT_LT(Clock::now() - begin, is_silent ? 1500ms : 500ms);
+  }
+}
+
 TEST(Strangers, thousands_of_short_connections_during_a_join_cost_no_memory) {
   const UniqueId id = *open_bootstrap(on_interface("lo"));
   const size_t before = resident_kilobytes();
@@ -97,7 +137,7 @@ TEST(Strangers, at_a_full_door_delay_a_rank_only_while_it_is_full) {
   const auto begin = Clock::now();
   std::jthread root([&] {
     std::this_thread::sleep_for(100ms);
-    Rendezvous(std::move(listener), id).serve();
+    Rendezvous({.id = id, .listener = std::move(listener)}).serve();
   });
   EXPECT_TRUE(join(request_of(id, 0, 1), Deadline::after(10s)));
   // The kernel's own second attempt comes after a second.
@@ -108,7 +148,8 @@ TEST(Strangers, leave_the_process_of_the_root_enough_descriptors_to_join) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   rlimit few = before;
-  few.rlim_cur = 64;
+  // Roots of other tests may still wait in this process.
+  few.rlim_cur = 64 + static_cast<rlim_t>(descriptors_of_process());
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
   const UniqueId id = *open_bootstrap(on_interface("lo"));
   const pid_t child = ::fork();
@@ -119,7 +160,7 @@ TEST(Strangers, leave_the_process_of_the_root_enough_descriptors_to_join) {
     while (true) ::pause();
   }
   std::this_thread::sleep_for(100ms);
-  EXPECT_LT(join_two(id), 1s);
+  EXPECT_LT(join_two(id), 2s);
   ::setrlimit(RLIMIT_NOFILE, &before);
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);

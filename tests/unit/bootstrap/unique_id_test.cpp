@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
 
 namespace fccl::core {
 namespace {
@@ -57,6 +58,17 @@ TEST(UniqueId, random_bytes_are_refused) {
     std::memcpy(id.internal, noise.data(), noise.size());
     EXPECT_FALSE(from_c(id));
   }
+}
+
+TEST(UniqueId, names_a_door_of_each_host_that_only_who_holds_the_key_can_name) {
+  UniqueId id = sample();
+  EXPECT_EQ(door_name(id, "a"), door_name(id, "a"));
+  std::set<std::string> names{door_name(id, "a"), door_name(id, "b")};
+  ++id.root.port;
+  names.insert(door_name(id, "a"));
+  id.key[31] ^= 1;
+  names.insert(door_name(id, "a"));
+  EXPECT_EQ(names.size(), 4U);
 }
 
 }  // namespace

@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstddef>
-#include <cstring>
 #include <limits>
 
 namespace fccl::core {
@@ -151,14 +149,62 @@ TEST(Network, of_numbers_that_mean_nothing_is_refused) {
     expect_refused(both_hosts(wrong, wrong));
 }
 
+// The bytes of an introduction whose rails are equal; their number, which ends what comes before them, may be any.
+std::string introduction_of_rails(int rails) {
+  Introduction one = introduction(0, 0), none = one;
+  one.rails = 1;
+  none.rails = 0;
+  std::string bytes, with_rail;
+  append(bytes, none);
+  append(with_rail, one);
+  const std::string rail = with_rail.substr(bytes.size());
+  bytes.back() = static_cast<char>(rails);
+  for (int i = 0; i < rails; ++i) bytes += rail;
+  return bytes;
+}
+
 TEST(Network, of_more_rails_than_an_introduction_has_is_refused) {
-  for (const int32_t rails : {-1, 33, 1 << 30}) {
+  for (const int rails : {Introduction::kMostRails, Introduction::kMostRails + 1}) {
     std::vector<std::string> by_host = both_hosts(kEfa, kEfa);
     std::string end;
     append(end, kEfa);
-    std::memcpy(by_host[0].data() + end.size() + offsetof(Introduction, rails), &rails, sizeof rails);
-    expect_refused(by_host);
+    for (int lane = 0; lane < kLanes; ++lane) end += introduction_of_rails(rails);
+    by_host[0] = end + end_of(1, kEfa);
+    EXPECT_EQ(read_as(0, by_host).has_value(), rails == Introduction::kMostRails);
   }
+}
+
+TEST(RankEnds, keep_every_number_and_address) {
+  RankEnd end{introduction(1, 0), {true, {0xfd, 0, 1}, 29600}};
+  end.transfers.members = INT32_MAX;
+  end.transfers.slot_bytes = UINT64_MAX;
+  end.transfers.write_bytes = 0;
+  end.transfers.payload_bytes = 128;
+  end.transfers.immediate_bits = 64;
+  end.transfers.first_channel = 0xfffffff0;
+  end.transfers.token = 0x8000000000000001;
+  end.transfers.rails = 2;
+  for (size_t rail = 0; rail < 2; ++rail) {
+    Introduction::Rail& of_rail = end.transfers.rail[rail];
+    of_rail.address_bytes = rail == 0 ? 1 : Transport::kAddressBytes;
+    for (size_t i = 0; i < of_rail.address_bytes; ++i) of_rail.address[i] = static_cast<std::byte>(7 * i + rail + 1);
+    of_rail.landing = {0x7fff00000000 + rail, UINT64_MAX - rail};
+  }
+  std::string bytes;
+  append(bytes, end);
+  const auto all = read_rank_ends({bytes + ends_of({1}), ends_of({2, 3, 4})}, columns_of(0));
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_EQ(all->front().meeting_place, end.meeting_place);
+  const Introduction& read = all->front().transfers;
+  EXPECT_EQ(read.members, INT32_MAX);
+  EXPECT_EQ(read.slot_bytes, UINT64_MAX);
+  EXPECT_EQ(read.token, end.transfers.token);
+  EXPECT_EQ(read.first_channel, end.transfers.first_channel);
+  EXPECT_EQ(read.rail[1].address, end.transfers.rail[1].address);
+  EXPECT_EQ(read.rail[1].landing.key, UINT64_MAX - 1);
+  std::string again;
+  append(again, all->front());
+  EXPECT_EQ(again, bytes);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <future>
 #include <list>
 
-#include "bootstrap/channel.h"
+#include "channels/channel.h"
 #include "linking.h"
 #include "unit/bootstrap/joining.h"
 
@@ -117,7 +117,7 @@ TEST(HostLinkDoor, a_leader_that_says_what_it_may_not_is_cut_off_and_nothing_of_
        {std::string("\xff nonsense"), std::string(), encode_link(Departure{3, PeerStatus::died}),
         encode_link(Departure{6, PeerStatus::died}), encode_link(Departure{INT32_MAX, PeerStatus::died}),
         encode_link(Cut{1, LinkEnd::broken}), encode_link(Cut{2, LinkEnd::broken}), encode_link(Cut{7, LinkEnd::broken}),
-        encode_link(Piece{1, 1, "x"}), encode_link(Piece{-1, 1, "x"}), encode_link(Failure{{fcclNumResults, "?"}})}) {
+        encode_link(Blobs{{"x", "y", "z"}}), encode_link(Failure{{fcclNumResults, "?"}})}) {
     Rogue rogue;
     rogue.say(words);
     for (const int host : {0, 1}) EXPECT_EQ(rogue.heard[host].first(1), Lines{"cut: 4 broken"}) << host;
@@ -135,11 +135,8 @@ TEST(HostLinkDoor, what_a_leader_repeats_is_told_once) {
     EXPECT_EQ(rogue.heard[host].first(3), (Lines{"gone: 5 left", "failed: failure 0", "gone: 4 died"})) << host;
 }
 
-TEST(HostLinkDoor, pieces_that_do_not_fit_end_the_exchange_with_the_name_of_who_sent_them) {
-  const std::vector<std::vector<LinkMessage>> misfits{
-      {Piece{0, 1, "x"}},                                    // not its host
-      {Piece{1, 5, "xx"}, Piece{1, 4, "xxxx"}},              // not what was left
-      {Piece{1, 0, ""}, Piece{1, 0, ""}, Piece{1, 0, ""}}};  // further ahead than anybody can be
+TEST(HostLinkDoor, a_leader_that_says_what_only_the_hub_says_or_is_far_ahead_ends_the_exchange_by_name) {
+  const std::vector<std::vector<LinkMessage>> misfits{{Blobs{{"x", "y", "z"}}}, {Blob{}, Blob{}, Blob{}}};
   for (const std::vector<LinkMessage>& misfit : misfits) {
     Hosts hosts(3);
     auto hub = std::async(std::launch::async, [&]() -> Result<std::vector<std::string>> {
@@ -159,6 +156,28 @@ TEST(HostLinkDoor, pieces_that_do_not_fit_end_the_exchange_with_the_name_of_who_
   }
 }
 
+TEST(HostLinkDoor, a_hub_that_tells_of_more_or_fewer_hosts_than_there_are_ends_the_exchange_by_name) {
+  for (const LinkMessage& misfit : {LinkMessage{Blobs{{"x"}}}, LinkMessage{Blobs{{"x", "y", "z"}}}, LinkMessage{Blob{"x"}}}) {
+    Hosts hosts(2);
+    auto leader = std::async(std::launch::async, [&]() -> Result<std::vector<std::string>> {
+      auto link = hosts.meet(1);
+      if (!link) return fail(link.error());
+      return (*link)->exchange("leader", Deadline::after(20s));
+    });
+    pollfd ready{hosts.listener.get(), POLLIN, 0};
+    poll_until({&ready, 1}, Deadline::after(5s));
+    Channel hub(std::move(accept_one(hosts.listener.get()).socket), Conversation(Role::listens, hosts.id.key, {leader_of(0)}));
+    ASSERT_TRUE(hub.await_open(Deadline::after(5s)));
+    hub.say(encode_link(misfit));
+    EXPECT_TRUE(hub.await_sent(Deadline::after(5s)));
+    const auto all = leader.get();
+    ASSERT_FALSE(all);
+    EXPECT_EQ(all.error().code, fcclRemoteError);
+    EXPECT_NE(all.error().message.find("rank 0 (pid"), std::string::npos) << all.error().message;
+    EXPECT_NE(all.error().message.find("makes no sense"), std::string::npos) << all.error().message;
+  }
+}
+
 TEST(HostLinkDoor, a_leader_that_takes_no_bytes_is_named_at_the_deadline_and_keeps_nobody_from_leaving) {
   Hosts hosts(3);
   Channel silent(std::move(connect_tcp(hosts.hub(), Deadline::after(1s)).socket),
@@ -169,7 +188,7 @@ TEST(HostLinkDoor, a_leader_that_takes_no_bytes_is_named_at_the_deadline_and_kee
   on_all(3, [&](int host) {
     if (host == 2) {
       ASSERT_TRUE(silent.await_open(Deadline::after(20s)));
-      silent.say(encode_link(Piece{2, 1, "x"}));
+      silent.say(encode_link(Blob{"x"}));
       ASSERT_TRUE(silent.await_sent(Deadline::after(20s)));
       return;
     }

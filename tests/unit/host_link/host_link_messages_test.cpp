@@ -1,15 +1,15 @@
 // Tests of what the leaders of hosts say to each other, as bytes.
 #include <gtest/gtest.h>
 
-#include "bootstrap/handshake.h"
+#include "channels/handshake.h"
 #include "host_link/link_messages.h"
 
 namespace fccl::core {
 namespace {
 
 std::vector<LinkMessage> samples() {
-  return {Piece{3, 7, "abc"},
-          Piece{0, 0, ""},
+  return {Blobs{{"abc", "", "de"}},
+          Blobs{{""}},
           Awaiting{"missing: rank 4"},
           Failure{{MessageKind::late_for_call, "late"}},
           Departure{9, PeerStatus::left},
@@ -27,10 +27,8 @@ TEST(LinkMessages, come_back_from_their_bytes) {
     EXPECT_EQ(same->index(), message.index());
     EXPECT_EQ(encode_link(*same), encode_link(message));
   }
-  const auto piece = std::get<Piece>(*decode_link(encode_link(samples()[0])));
-  EXPECT_EQ(piece.host, 3);
-  EXPECT_EQ(piece.left, 7U);
-  EXPECT_EQ(piece.bytes, "abc");
+  EXPECT_EQ(std::get<Blobs>(*decode_link(encode_link(samples()[0]))).of_hosts, (std::vector<std::string>{"abc", "", "de"}));
+  for (const char* bytes : {"", "abc"}) EXPECT_EQ(std::get<Blob>(*decode_link(encode_link(Blob{bytes}))).bytes, bytes);
   EXPECT_EQ(std::get<Departure>(*decode_link(encode_link(samples()[4]))).rank, 9);
   EXPECT_EQ(std::get<Failure>(*decode_link(encode_link(samples()[3]))).error.message, "late");
   EXPECT_EQ(std::get<Failure>(*decode_link(encode_link(samples()[3]))).error.code.number(), 8001);
@@ -46,11 +44,7 @@ TEST(LinkMessages, bytes_that_are_cut_or_too_many_are_refused) {
 }
 
 TEST(LinkMessages, what_nobody_says_is_refused) {
-  EXPECT_FALSE(decode_link(encode_link(Piece{-1, 1, "a"})));
-  EXPECT_FALSE(decode_link(encode_link(Piece{0, 1, "ab"})));
-  EXPECT_FALSE(decode_link(encode_link(Piece{0, 1, ""})));
-  EXPECT_FALSE(decode_link(encode_link(Piece{0, kBlobLimit + 1, "a"})));
-  EXPECT_FALSE(decode_link(encode_link(Piece{0, kBlobLimit, std::string(kPieceLimit + 1, 'x')})));
+  EXPECT_FALSE(decode_link(encode_link(Blob{std::string(kBlobLimit + 1, 'x')})));
   EXPECT_FALSE(decode_link(encode_link(Failure{{fcclSuccess, "fine"}})));
   EXPECT_FALSE(decode_link(encode_link(Failure{{fcclNumResults, "?"}})));
   EXPECT_FALSE(decode_link(encode_link(Departure{-1, PeerStatus::died})));
@@ -60,14 +54,25 @@ TEST(LinkMessages, what_nobody_says_is_refused) {
   EXPECT_FALSE(decode_link(encode_link(Cut{1, LinkEnd::unheard})));
   EXPECT_FALSE(decode_link(encode_link(LongWait{-1, 2})));
   EXPECT_FALSE(decode_link(encode_link(LongWait{1, -2})));
-  EXPECT_FALSE(decode_link("\x07"));
+  EXPECT_FALSE(decode_link("\x08"));
 }
 
-TEST(LinkMessages, long_texts_are_cut_and_the_largest_piece_fits_a_message) {
+TEST(LinkMessages, hosts_that_are_more_or_fewer_than_counted_are_refused) {
+  const std::string good = encode_link(Blobs{{"abc", "de"}});
+  ASSERT_TRUE(decode_link(good));
+  for (const char* count : {"\0\0\0\0", "\1\0\0\0", "\3\0\0\0", "\377\377\377\377"})
+    EXPECT_FALSE(decode_link(std::string(good).replace(1, 4, count, 4)));
+}
+
+TEST(LinkMessages, long_texts_are_cut) {
   const auto failure = decode_link(encode_link(Failure{{fcclTimeout, std::string(100000, 'z')}}));
   ASSERT_TRUE(failure);
   EXPECT_EQ(std::get<Failure>(*failure).error.message, std::string(kLinkTextLimit, 'z'));
-  EXPECT_LE(encode_link(Piece{1, kBlobLimit, std::string(kPieceLimit, 'x')}).size(), kMessageLimit);
+}
+
+TEST(LinkMessages, the_largest_blobs_fit_what_those_who_take_them_allow) {
+  EXPECT_EQ(encode_link(Blob{std::string(kBlobLimit, 'x')}).size(), most_from_leader());
+  EXPECT_EQ(encode_link(Blobs{{std::string(kBlobsLimit, 'x'), ""}}).size(), most_from_hub(2));
 }
 
 }  // namespace

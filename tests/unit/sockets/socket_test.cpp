@@ -128,11 +128,11 @@ TEST(Socket, a_descriptor_travels_with_the_bytes_and_is_closed_on_exec) {
   const Descriptor read_end(ends[0]);
   {
     const Descriptor write_end(ends[1]);
-    EXPECT_EQ(write_some(pair.accepted.get(), "x", write_end.get()).bytes, 1U);
+    EXPECT_EQ(write_some(pair.accepted.get(), "x", std::array{write_end.get()}).bytes, 1U);
   }
   std::array<char, 8> buffer{};
   Descriptor passed;
-  EXPECT_EQ(read_some(pair.connected.get(), buffer, &passed).bytes, 1U);
+  EXPECT_EQ(read_some(pair.connected.get(), buffer, {&passed, 1}).bytes, 1U);
   ASSERT_TRUE(passed);
   EXPECT_NE(::fcntl(passed.get(), F_GETFD) & FD_CLOEXEC, 0);
   EXPECT_EQ(::write(passed.get(), "hi", 2), 2);
@@ -141,14 +141,14 @@ TEST(Socket, a_descriptor_travels_with_the_bytes_and_is_closed_on_exec) {
 
 TEST(Socket, a_descriptor_for_which_the_process_has_no_room_is_told_to_be_lost) {
   const Pair pair = local_pair();
-  EXPECT_EQ(write_some(pair.accepted.get(), "x", STDIN_FILENO).bytes, 1U);
+  EXPECT_EQ(write_some(pair.accepted.get(), "x", std::array{STDIN_FILENO}).bytes, 1U);
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   const rlimit none{0, before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
   std::array<char, 8> buffer{};
   Descriptor passed;
-  const Transfer got = read_some(pair.connected.get(), buffer, &passed);
+  const Transfer got = read_some(pair.connected.get(), buffer, {&passed, 1});
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_EQ(got.bytes, 1U);
   EXPECT_TRUE(got.lost);
@@ -184,9 +184,29 @@ TEST(Socket, of_many_descriptors_that_come_at_once_only_the_first_enters_the_pro
     send_descriptors(pair.connected.get(), number);
     std::array<char, 8> buffer{};
     Descriptor passed;
-    EXPECT_EQ(read_some(pair.accepted.get(), buffer, &passed).bytes, 1U);
+    EXPECT_EQ(read_some(pair.accepted.get(), buffer, {&passed, 1}).bytes, 1U);
     EXPECT_TRUE(passed);
     EXPECT_EQ(count_descriptors(), before + 1) << number << " were sent";
+  }
+}
+
+TEST(Socket, two_descriptors_that_were_asked_for_come_in_their_order_and_no_third) {
+  const Pair pair = local_pair();
+  std::array<Descriptor, 2> pipe, passed;
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  for (size_t i = 0; i < 2; ++i) pipe[i] = Descriptor(ends[i]);
+  std::array<char, 8> buffer{};
+  EXPECT_EQ(write_some(pair.accepted.get(), "x", ends).bytes, 1U);
+  EXPECT_EQ(read_some(pair.connected.get(), buffer, passed).bytes, 1U);
+  EXPECT_EQ(::write(passed[1].get(), "hi", 2), 2);
+  EXPECT_EQ(::read(passed[0].get(), buffer.data(), 2), 2);
+  const ptrdiff_t before = count_descriptors();
+  for (const int number : {3, 16}) {
+    send_descriptors(pair.connected.get(), number);
+    std::array<Descriptor, 2> of_many;
+    EXPECT_EQ(read_some(pair.accepted.get(), buffer, of_many).bytes, 1U);
+    EXPECT_EQ(count_descriptors(), before + 2) << number << " were sent";
   }
 }
 

@@ -1,5 +1,5 @@
 // Counts over all channels of this process.
-#include "bootstrap/traffic.h"
+#include "channels/traffic.h"
 
 #include <atomic>
 

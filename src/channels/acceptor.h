@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "bootstrap/channel.h"
+#include "channels/channel.h"
 #include "os/clock.h"
 #include "os/spare_descriptor.h"
 

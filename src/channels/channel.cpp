@@ -1,17 +1,19 @@
 // Moves bytes between a Conversation and its socket, and closes all sockets in a forked child.
-#include "bootstrap/channel.h"
+#include "channels/channel.h"
 
 #include <fmt/format.h>
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #include "base/check.h"
-#include "bootstrap/traffic.h"
+#include "channels/traffic.h"
 #include "os/error_text.h"
 #include "sockets/socket.h"
 
@@ -59,6 +61,7 @@ OpenSockets& open_sockets = *new OpenSockets;
 
 Channel::Channel(Descriptor socket, Conversation conversation)
     : socket_(std::move(socket)), conversation_(std::move(conversation)) {
+  if (conversation_.role() == Role::connects) expect_descriptors(1);
   if (!socket_) return;
   open_sockets.add(socket_.get());
   count_socket();
@@ -80,9 +83,14 @@ void Channel::say(std::shared_ptr<const std::string> message) {
   count_message();
 }
 
-void Channel::say(std::string_view message, int descriptor) {
+void Channel::say(std::string_view message, std::span<const int> descriptors) {
   say(message);
-  to_pass_ = descriptor;
+  to_pass_.assign(descriptors.begin(), descriptors.end());
+}
+
+std::vector<Descriptor> Channel::take_descriptors() {
+  if (!std::ranges::all_of(passed_, [](const Descriptor& each) { return bool{each}; })) return {};
+  return std::exchange(passed_, std::vector<Descriptor>(passed_.size()));
 }
 
 short Channel::events() const { return static_cast<short>(pending() > 0 ? POLLIN | POLLOUT : POLLIN); }
@@ -92,7 +100,7 @@ Result<void> Channel::flush() {
     const Transfer put = write_some(socket_.get(), conversation_.outgoing(), to_pass_);
     if (put.error == EAGAIN) return {};
     if (put.error != 0) return fail(fcclRemoteError, fmt::format("the connection broke: {}", error_text(put.error)));
-    to_pass_ = -1;
+    to_pass_.clear();
     conversation_.sent(put.bytes);
     count_sent(put.bytes);
   }
@@ -103,7 +111,7 @@ Result<void> Channel::pump() {
   std::array<char, 4096> buffer;
   // The number of reads is bounded, so that a peer that never stops talking cannot keep the owner from its other channels.
   for (int reads = 0; reads < 4; ++reads) {
-    const Transfer got = read_some(socket_.get(), buffer, conversation_.role() == Role::connects ? &passed_ : nullptr);
+    const Transfer got = read_some(socket_.get(), buffer, passed_);
     lost_ = lost_ || got.lost;
     if (got.error == EAGAIN) break;
     if (got.error != 0) return fail(fcclRemoteError, fmt::format("the connection broke: {}", error_text(got.error)));

@@ -1,5 +1,5 @@
 // Randomness and hashes by libsodium.
-#include "bootstrap/key.h"
+#include "channels/key.h"
 
 #include <sodium.h>
 

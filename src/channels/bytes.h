@@ -24,6 +24,17 @@ class Writer {
     number(static_cast<uint16_t>(text.size()));
     raw(text);
   }
+  // Takes a byte for each seven bits of the value.
+  void small_number(uint64_t value) {
+    for (; value >= 0x80; value >>= 7) number(static_cast<uint8_t>(0x80 | (value & 0x7f)));
+    number(static_cast<uint8_t>(value));
+  }
+  // At most 255 bytes; the rest is cut.
+  void short_text(std::string_view text) {
+    text = text.substr(0, 0xff);
+    number(static_cast<uint8_t>(text.size()));
+    raw(text);
+  }
   const std::string& bytes() const { return bytes_; }
 
  private:
@@ -52,7 +63,21 @@ class Reader {
     rest_.remove_prefix(taken.size());
     return taken;
   }
+  // A number in more bytes than it takes, or in more than 64 bits, does not fit.
+  uint64_t small_number() {
+    uint64_t value = 0;
+    for (int bit = 0; bit < 64; bit += 7) {
+      const auto byte = number<uint8_t>();
+      value |= uint64_t{byte & 0x7fu} << bit;
+      if (byte < 0x80 && ((byte == 0 && bit > 0) || (byte > 1 && bit == 63))) good_ = false;
+      if (byte < 0x80) return value;
+    }
+    good_ = false;
+    return 0;
+  }
+  std::string_view rest() { return raw(rest_.size()); }
   std::string text() { return std::string(raw(number<uint16_t>())); }
+  std::string short_text() { return std::string(raw(number<uint8_t>())); }
 
   // True as long as every value that was asked for was there.
   bool good() const { return good_; }

@@ -1,5 +1,5 @@
 // Tests of the handshake and of the messages behind it, byte by byte and without sockets.
-#include "bootstrap/handshake.h"
+#include "channels/handshake.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // The steps of the handshake, and the framing of messages.
-#include "bootstrap/handshake.h"
+#include "channels/handshake.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "bootstrap/bytes.h"
+#include "channels/bytes.h"
 
 namespace fccl::core {
 namespace {

@@ -3,11 +3,13 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
-#include "bootstrap/handshake.h"
+#include "channels/handshake.h"
 #include "os/clock.h"
 #include "os/descriptor.h"
 
@@ -30,13 +32,15 @@ class Channel {
   void say(std::shared_ptr<const std::string> message);
   // From now on a message of the peer may have so many bytes.
   void allow(size_t bytes) { conversation_.allow(bytes); }
-  // Sends `descriptor` with the message; the caller keeps it open until nothing is pending.
-  void say(std::string_view message, int descriptor);
+  // Sends descriptors with the message, at most kMostPassed; the caller keeps them open until nothing is pending.
+  void say(std::string_view message, std::span<const int> descriptors);
   std::optional<std::string> hear() { return conversation_.hear(); }
-  // Returns the descriptor that came with what was heard, if any. The listening end takes none.
-  Descriptor take_descriptor() { return std::move(passed_); }
-  // True if a descriptor came that this process had no room for.
-  bool has_lost_descriptor() const { return lost_; }
+  // Returns the descriptors that came with what was heard; none unless as many came as were expected: one, if not told
+  // otherwise before they came. The listening end takes none.
+  std::vector<Descriptor> take_descriptors();
+  void expect_descriptors(size_t count) { passed_.resize(count); }
+  // True if descriptors came that this process had no room for.
+  bool has_lost_descriptors() const { return lost_; }
   // Returns the number of bytes said and not yet given to the kernel; of a message that is shared, those of the part at hand.
   size_t pending() const { return conversation_.outgoing().size(); }
 
@@ -60,9 +64,9 @@ class Channel {
 
   Descriptor socket_;
   Conversation conversation_;
-  Descriptor passed_;
+  std::vector<Descriptor> passed_;
   bool lost_ = false;
-  int to_pass_ = -1;
+  std::vector<int> to_pass_;
 };
 
 }  // namespace fccl::core

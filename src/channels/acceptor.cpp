@@ -1,5 +1,5 @@
 // Serves strangers by turns, and gives up the oldest one when descriptors run out.
-#include "bootstrap/acceptor.h"
+#include "channels/acceptor.h"
 
 #include <sys/resource.h>
 
