@@ -30,6 +30,9 @@ trap end_step EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
+# progress_of LOG: what CMake, ninja or ctest last said of how far it is, such as "[55/60] "; nothing if it has not.
+progress_of() { tail -c 4000 "$1" | grep -oE '\[ *[0-9]+(/[0-9]+|%)\]' | tail -n 1 | sed 's/$/ /'; }
+
 # tick WHAT LOG: keeps the terminal informed each second, or a log file each half minute, until it is killed.
 tick() {
   local what=$1 log=$2 seconds=0 room
@@ -40,7 +43,7 @@ tick() {
       printf '\r\e[K  … %s (%d s) %.*s' "$what" "$seconds" "$((room > 0 ? room : 0))" \
         "$(tail -c 400 "$log" | tr '\r' '\n' | tr -cd '[:print:]\n' | grep -v '^ *$' | tail -n 1)" >&2
     elif ((seconds % 30 == 0)); then
-      say "  … $what ($seconds s)"
+      say "  … $what ($seconds s) $(progress_of "$log")$log"
     fi
   done
 }

@@ -15,7 +15,7 @@ constexpr char kSeeHelp[] = "; --help lists the options";
 
 std::string line_of(const Flag& flag) {
   std::string line = "  [";
-  if (flag.key < kFirstOwnFlag) line += std::string("-") + static_cast<char>(flag.key) + ",";
+  if (flag.has_letter()) line += std::string("-") + static_cast<char>(flag.key) + ",";
   line += std::string("--") + flag.name;
   if (flag.value) line += std::string(" <") + flag.value + ">";
   return line + "] " + flag.text + "\n";
@@ -24,7 +24,7 @@ std::string line_of(const Flag& flag) {
 std::string usage_of(const char* program) {
   std::string text = std::string("USAGE: ") + program + "\n";
   std::string own = "FCCL's own, unknown to nccl-tests:\n";
-  for (const Flag& flag : flags()) (flag.key < kFirstOwnFlag ? text : own) += line_of(flag);
+  for (const Flag& flag : flags()) (flag.is_own() ? own : text) += line_of(flag);
   return text + own +
          "Environment: FCCL_TESTS_SPLIT, FCCL_TESTS_SPLIT_MASK, FCCL_TESTS_MIN_BW and FCCL_TESTS_DEVICE, or these as "
          "NCCL_TESTS_*;\nFCCL_TESTS_LAUNCHER=none|openmpi|mpich if who started the processes cannot be seen. "
@@ -34,13 +34,12 @@ std::string usage_of(const char* program) {
 Parsed refuse(ExitCode code, const std::string& text) { return {std::nullopt, code, text + "\n"}; }
 
 Parsed refuse_value(const Flag& flag, Taken why, const char* text) {
-  const std::string name =
-      flag.key < kFirstOwnFlag ? std::string("-") + static_cast<char>(flag.key) : std::string("--") + flag.name;
+  const std::string name = flag.has_letter() ? std::string("-") + static_cast<char>(flag.key) : std::string("--") + flag.name;
   if (why == Taken::impossible_here)
     return refuse(ExitCode::not_implemented, name + " " + text + " (--" + flag.name + ") means nothing here: " + flag.text +
                                                  "; leave it out or give " + flag.value);
   return refuse(why == Taken::bad_size ? ExitCode::bad_sizes : ExitCode::usage,
-                "invalid value for " + name + ": " + text + "; --help lists what is known");
+                "invalid value for " + name + ": " + text + "; it takes <" + flag.value + ">");
 }
 
 // Refuses combinations that cannot be run although each value is valid by itself.
@@ -71,6 +70,8 @@ Parsed check(const Arguments& arguments) {
     return refuse(ExitCode::not_implemented, "--fresh writes inputs on the processor: leave out --device cuda");
   if (arguments.init && (!arguments.measures_fccl() || arguments.calibrates))
     return refuse(ExitCode::usage, "--init tells of FCCL's init beside a table: leave out --peer and --calibrate");
+  if (arguments.json_path == kStandardOutput && arguments.csv_path == kStandardOutput)
+    return refuse(ExitCode::usage, "--json - and --csv - both take standard output: name a file for one of them");
   if (arguments.calibrates &&
       (!arguments.measures_fccl() || arguments.uses_gpus() || !arguments.json_path.empty() || !arguments.csv_path.empty()))
     return refuse(
@@ -85,7 +86,7 @@ Parsed parse_arguments(int argc, char* const* argv) {
   std::string letters;
   std::vector<option> names;
   for (const Flag& flag : flags()) {
-    if (flag.key < kFirstOwnFlag) letters += static_cast<char>(flag.key) + std::string(flag.value ? ":" : "");
+    if (flag.has_letter()) letters += static_cast<char>(flag.key) + std::string(flag.value ? ":" : "");
     names.push_back({flag.name, flag.value ? required_argument : no_argument, nullptr, flag.key});
   }
   names.push_back({nullptr, 0, nullptr, 0});

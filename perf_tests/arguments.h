@@ -7,6 +7,7 @@
 #include <string>
 
 #include "exit_code.h"
+#include "new_file.h"
 #include "uneven.h"
 
 namespace fccl::perf {
@@ -23,7 +24,7 @@ enum class DeviceKind : std::uint8_t { cpu, cuda };
 struct Arguments {
   DeviceKind device = DeviceKind::cpu;
   int threads = 1;
-  int gpus = 1;  // per thread of nccl-tests; here each has a thread of its own
+  int gpus = 1;  // -g, per thread of nccl-tests; here each has a thread of its own
   std::size_t min_bytes = 32 << 20;
   std::size_t max_bytes = 32 << 20;
   std::size_t step_bytes = 1 << 20;
@@ -44,7 +45,7 @@ struct Arguments {
   int timeout_seconds = 0;          // 0: the library's
   bool cpu_time = false;
   bool timestamps = false;
-  std::string json_path;  // empty: no JSON file
+  std::string json_path;  // empty: no JSON file; "-": standard output
   Average average = Average::mean;
   bool memory = false;
   int unaligned_elements = 0;
@@ -61,13 +62,17 @@ struct Arguments {
   bool rotates = true;    // calls use different buffers in turn
   bool fresh = false;     // inputs are written before each timed call
   int skew = 0;           // microseconds by which ranks arrive apart, at most; 0: not measured
-  std::string csv_path;   // empty: no CSV file
+  std::string csv_path;   // empty: no CSV file; "-": standard output
 
   // A page of such a buffer costs each peer a fault when it first reads it.
   bool peers_map_buffers() const { return in_arena || measures_limit; }
   bool measures_fccl() const { return !measures_mpi && !measures_limit; }
   bool uses_gpus() const { return device == DeviceKind::cuda; }
   int ranks_per_process() const { return threads * gpus; }
+  // What a report names; zero for CPU memory.
+  int gpus_per_thread() const { return uses_gpus() ? gpus : 0; }
+  // True if standard output is for programs, so that the table goes to standard error.
+  bool prints_report() const { return json_path == kStandardOutput || csv_path == kStandardOutput; }
   // On CPU memory: true if a call returns when it is done. On CUDA memory: true if it is put on the default stream.
   bool null_stream() const { return stream_null.value_or(!uses_gpus()); }
 };

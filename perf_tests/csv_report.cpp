@@ -1,4 +1,4 @@
-// Writes numbers with as many digits as distinguish them from all others.
+// Writes numbers with six digits, since no time repeats to more of them.
 #include "csv_report.h"
 
 #include <cerrno>
@@ -15,14 +15,20 @@ constexpr char kTitles[] =
     "program,ranks,type,op,root,size_bytes,count,place,time_us,algbw_gb_per_s,busbw_gb_per_s,wrong,queued_us,p50_us,p99_us,ulp,"
     "apart_us,last_us\n";
 
+constexpr int kDigits = 6;
+
 template <std::integral Number>
 std::string text_of(Number number) {
   return std::to_string(number);
 }
 
+// Rounds first, because spreadsheets read digits and no exponent.
 std::string text_of(double number) {
   char text[512];
-  return {text, std::to_chars(text, text + sizeof text, number, std::chars_format::fixed).ptr};
+  double rounded = number;
+  const char* end = std::to_chars(text, text + sizeof text, number, std::chars_format::general, kDigits).ptr;
+  std::from_chars(text, end, rounded);
+  return {text, std::to_chars(text, text + sizeof text, rounded, std::chars_format::fixed).ptr};
 }
 
 // Returns the next cell; empty if nothing was measured.
@@ -36,7 +42,7 @@ std::string cell(double number) { return "," + text_of(number); }
 }  // namespace
 
 Result<CsvReport> CsvReport::open(const std::string& path) {
-  const NewFile made = make_file(path);
+  const NewFile made = make_file(path, ".csv");
   if (made.file == nullptr)
     return Error{fcclInvalidArgument, "--csv: making the file " + made.path + " failed (" + std::strerror(errno) +
                                           "), so nothing was measured; name a file in a folder that can be written"};

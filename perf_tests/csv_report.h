@@ -11,8 +11,8 @@
 
 namespace fccl::perf {
 
-// A file that did not exist before: the wanted path, or the first free one of path.0, path.1 and so on. Every row is in the
-// file when `row` returns, so that a run which fails leaves those that it has. Used by one thread of one rank.
+// A file that did not exist before: the wanted path, or the first free one of name.0.csv, name.1.csv and so on. Every row is in
+// the file when `row` returns, so that a run which fails leaves those that it has. Used by one thread of one rank.
 class CsvReport {
  public:
   // Opens the file and writes the names of its columns.

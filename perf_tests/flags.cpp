@@ -84,12 +84,13 @@ Taken root(Arguments& arguments, const char* text) {
 
 Taken json(Arguments& arguments, const char* text) {
   arguments.json_path = text;
-  return arguments.json_path.ends_with(".json") ? Taken::yes : Taken::bad_value;
+  return arguments.json_path == kStandardOutput || arguments.json_path.ends_with(".json") ? Taken::yes : Taken::bad_value;
 }
 
+// Refuses a number, since -F of rccl-tests takes one: the iterations between flushes of a cache.
 Taken csv(Arguments& arguments, const char* text) {
   arguments.csv_path = text;
-  return arguments.csv_path.empty() ? Taken::bad_value : Taken::yes;
+  return arguments.csv_path.find_first_not_of("0123456789") == std::string::npos ? Taken::bad_value : Taken::yes;
 }
 
 Taken rotate(Arguments& arguments, const char* text) {
@@ -157,7 +158,7 @@ constexpr Flag kFlags[] = {
     {'G', "cudagraph", "0", "no call is captured in a CUDA graph yet", only<0, 0, kAnyNumber>},
     {'C', "report_cputime", "0|1", "show the time until the calls are issued (0)", integer<&A::cpu_time, 0, 1>},
     {'S', "report_timestamps", "0|1", "show when a row was finished (0)", integer<&A::timestamps, 0, 1>},
-    {'J', "output_file", "path.json", "also write a JSON file; .0, .1 ... is appended if it exists", json},
+    {'J', "output_file", "path.json|-", "also write a JSON file; .0, .1 ... is appended if it exists; -: as --json -", json},
     {'a', "average", "0|1|2|3", "time shown: 0 rank 0, 1 mean, 2 minimum, 3 maximum over ranks (1)",
      integer<&A::average, 0, 3>},
     {'R', "local_register", "0", "memory of --buffers arena needs no registration", only<0, 0, 2>},
@@ -179,8 +180,9 @@ constexpr Flag kFlags[] = {
      present<&A::calibrates>},
     {kFirstOwnFlag + 5, "device", "cpu|cuda",
      "whose memory the buffers are; ranks share a GPU where there are fewer GPUs (cpu)", device},
-    {kFirstOwnFlag + 7, "csv", "path",
-     "also write the rows as CSV, one for each direction; .0, .1 ... is appended if it exists", csv},
+    {kCsvFlag, "csv", "path|-",
+     "also write the rows as CSV, one for each direction; .0, .1 ... goes before .csv if the file exists; -: as --json -", csv},
+    {kFirstOwnFlag + 7, "json", "path.json|-", "as -J; -: print the file alone, and the table on standard error", json},
     {kFirstOwnFlag + 8, "skew", "microseconds",
      "columns apart and last of one more run of each size, to each of whose calls every rank comes later by up to that (0)",
      integer<&A::skew, 0, 10'000'000>},

@@ -25,16 +25,10 @@ Json in_microseconds(const std::vector<double>& seconds) {
   return list;
 }
 
-std::string bus_text(const DeviceInfo& device) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%04x:%02x:%02x", device.domain, device.bus, device.slot);
-  return text;
-}
-
 Json config_of(const Beginning& beginning) {
   const Arguments& arguments = beginning.arguments;
   Json config{{"nthreads", arguments.threads},
-              {"ngpus", arguments.gpus},
+              {"ngpus", arguments.gpus_per_thread()},
               {"minimum_bytes", arguments.min_bytes},
               {"maximum_bytes", arguments.max_bytes}};
   if (arguments.step_factor > 1) {
@@ -70,7 +64,7 @@ Json config_of(const Beginning& beginning) {
                        {"pid", info.process_id},
                        {"hostname", info.host},
                        {"device", info.device.ordinal},
-                       {"device_hex", bus_text(info.device)},
+                       {"device_hex", info.device.place()},
                        {"device_info", info.device.name}});
   return config;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <string>
+#include <string_view>
 
 namespace fccl::perf {
 
@@ -11,7 +12,10 @@ struct NewFile {
   std::string path;           // path of the file, or of the attempt that failed
 };
 
-// If `path` exists, a number is appended to the name: .0, .1 and so on.
-NewFile make_file(const std::string& path);
+// The path of what goes to standard output.
+constexpr char kStandardOutput[] = "-";
+
+// If `path` exists, a number is added to the name, .0, .1 and so on: at its end, or before `ending` if the name ends so.
+NewFile make_file(const std::string& path, std::string_view ending = "");
 
 }  // namespace fccl::perf

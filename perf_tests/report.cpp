@@ -75,7 +75,8 @@ void Table::begin(const Beginning& beginning) {
       out_,
       "# nThread %d nGpus %d minBytes %ld maxBytes %ld step: %ld(%s) warmup iters: %d iters: %d agg iters: %d validation: %d "
       "graph: %d unalign: %d\n",
-      arguments_.threads, arguments_.gpus, static_cast<long>(arguments_.min_bytes), static_cast<long>(arguments_.max_bytes),
+      arguments_.threads, arguments_.gpus_per_thread(), static_cast<long>(arguments_.min_bytes),
+      static_cast<long>(arguments_.max_bytes),
       by_factor ? static_cast<long>(arguments_.step_factor) : static_cast<long>(arguments_.step_bytes),
       by_factor ? "factor" : "bytes", arguments_.warmup, arguments_.iterations, arguments_.aggregated, arguments_.checks, 0,
       arguments_.unaligned_elements);
@@ -92,6 +93,8 @@ void Table::begin(const Beginning& beginning) {
   if (arguments_.odd) std::fprintf(out_, "# Odd counts at odd addresses\n");
   if (arguments_.fresh) std::fprintf(out_, "# Inputs are freshly written\n");
   if (!arguments_.rotates) std::fprintf(out_, "# Buffers do not rotate\n");
+  if (beginning.ranks.size() == 1)
+    std::fprintf(out_, "# One rank: no byte goes to another one; start more with -t or by mpirun\n");
   if (arguments_.skew > 0)
     std::fprintf(out_, "# Skew: in one more run ranks come to each call up to %d us later than they could\n", arguments_.skew);
   if (arguments_.blocking != Blocking::none) std::fprintf(out_, "# Blocking Enabled: %s\n", blocking_text(arguments_.blocking));
@@ -104,9 +107,8 @@ void Table::begin(const Beginning& beginning) {
     std::fprintf(out_, "# Parallel Init Enabled: threads call into fcclCommInitRank concurrently \n");
   std::fprintf(out_, "#\n# Using devices\n");
   for (const RankInfo& info : beginning.ranks)
-    std::fprintf(out_, "#  Rank %2d Group %2d Pid %6d on %10s device %2d [%04x:%02x:%02x] %s\n", info.rank, info.group,
-                 info.process_id, info.host, info.device.ordinal, info.device.domain, info.device.bus, info.device.slot,
-                 info.device.name);
+    std::fprintf(out_, "#  Rank %2d Group %2d Pid %6d on %10s device %2d [%s] %s\n", info.rank, info.group, info.process_id,
+                 info.host, info.device.ordinal, info.device.place().c_str(), info.device.name);
 }
 
 void Table::reduced_max_bytes(std::size_t bytes) {
@@ -152,6 +154,7 @@ void Table::row(const Row& row) {
   std::fflush(out_);
   mean_.add(row);
   queued_.add(row, calls_);
+  rounds_to_nothing_ = rounds_to_nothing_ || (row.bytes == 0 && arguments_.min_bytes > 0 && !arguments_.odd);
 }
 
 void Table::measurement(const Measurement& measurement) {
@@ -205,6 +208,9 @@ void Table::end(const Ending& ending) {
   if (queued_.percent() > kMostQueuedPercent && !arguments_.cpu_time)
     std::fprintf(out_, "# %-20s : %.0f %% of the ranks' time; measure again on a machine that does nothing else\n",
                  "Waits for processors", queued_.percent());
+  if (rounds_to_nothing_)
+    std::fprintf(out_, "# %-20s : blocks are rounded down to a multiple of 16 bytes, as in nccl-tests; --odd rounds none\n",
+                 "Size 0");
   std::fprintf(out_, "#\n# Collective test concluded: %s\n", program_.c_str());
   if (!ending.memory.empty()) std::fprintf(out_, "# %-20s : %s\n", "Host memory usage", ending.memory.c_str());
   if (!ending.arena.empty()) std::fprintf(out_, "# %-20s : %s\n", "Arena", ending.arena.c_str());

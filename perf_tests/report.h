@@ -134,7 +134,8 @@ class Table {
   const Arguments& arguments_;
   BandwidthMean mean_;
   QueuedShare queued_;
-  double calls_ = 0;  // timed calls of a cell, over all ranks
+  double calls_ = 0;                // timed calls of a cell, over all ranks
+  bool rounds_to_nothing_ = false;  // a row has size 0 that was not asked for
 };
 
 // Formats a number in at most `width` characters, as precisely as they allow.

@@ -130,13 +130,14 @@ ExitCode run_together(Run& run, const Beginning& beginning, std::size_t asked_by
                       const std::vector<std::string>& command) {
   std::optional<Reports> reports;
   if (run.team.processes().process() == 0) {
-    reports.emplace(Table(stdout, run.program, run.arguments), std::nullopt);
+    std::FILE* const out = run.arguments.prints_report() ? stderr : stdout;
+    reports.emplace(Table(out, run.program, run.arguments), std::nullopt);
     run.table = &reports->table;
     if (!run.arguments.json_path.empty()) {
-      run.json = &reports->json.emplace(run.arguments.json_path, stdout);
+      run.json = &reports->json.emplace(run.arguments.json_path, out);
       run.json->begin(beginning, command, environment.about_run);
     }
-    if (run.csv) std::printf("# Writing CSV output to %s\n", run.csv->path().c_str());
+    if (run.csv) std::fprintf(out, "# Writing CSV output to %s\n", run.csv->path().c_str());
     run.table->begin(beginning);
     if (run.arguments.max_bytes < asked_bytes) run.table->reduced_max_bytes(run.arguments.max_bytes);
     run.table->header();

@@ -67,7 +67,7 @@ Result<LaunchChoice> choose_step(const Environment& environment, int processes) 
 }
 
 // Makes the file, or opens it if another process of this user has made it.
-Result<void> make_file(const std::string& path) {
+Result<void> make_meeting_file(const std::string& path) {
   const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   struct stat found{};
   const bool own = descriptor >= 0 && fstat(descriptor, &found) == 0 && found.st_uid == geteuid();
@@ -112,7 +112,7 @@ Result<LaunchChoice> choose_launch(const Environment& environment) {
 Result<Processes> Processes::start(const LaunchChoice& choice, bool many_threads) {
   if (choice.mpi.empty()) return Processes(nullptr, 0, 1);
   if (!choice.new_file.empty()) {
-    if (const auto made = make_file(choice.new_file); !made) return made.error();
+    if (const auto made = make_meeting_file(choice.new_file); !made) return made.error();
   }
   const auto launcher = load(choice.mpi, choice.instead);
   if (!launcher) return launcher.error();

@@ -12,6 +12,14 @@
 #include <utility>
 
 namespace fccl::perf {
+
+std::string DeviceInfo::place() const {
+  if (bytes == 0) return "cpu";
+  char text[32];
+  std::snprintf(text, sizeof text, "%04x:%02x:%02x", domain, bus, slot);
+  return text;
+}
+
 namespace {
 
 // Returns the processor's name, as the kernel gives it; empty if it gives none.

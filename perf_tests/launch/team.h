@@ -3,6 +3,7 @@
 
 #include <barrier>
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "launch/processes.h"
@@ -18,6 +19,9 @@ struct DeviceInfo {
   unsigned slot = 0;
   std::size_t bytes = 0;  // size of its memory; zero for the processor
   char name[64] = "";
+
+  // Returns the PCI address of a GPU, or "cpu".
+  std::string place() const;
 };
 
 // Says which process runs a rank, and where; plain bytes, so that they can be gathered.

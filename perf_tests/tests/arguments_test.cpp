@@ -47,6 +47,12 @@ TEST(Arguments, TypesHaveTheNamesOfTorchToo) {
   EXPECT_FALSE(parse({"-d", "fp15"}).arguments);
 }
 
+TEST(Arguments, ARefusedValueIsToldWithThoseThatAreKnown) {
+  EXPECT_EQ(parse({"-o", "foo"}).text, "invalid value for -o: foo; it takes <sum|prod|min|max|avg|mulsum|all>\n");
+  EXPECT_EQ(parse({"-b", "8X"}).text, "invalid value for -b: 8X; it takes <size K|M|G>\n");
+  EXPECT_EQ(parse({"--rotate", "maybe"}).text, "invalid value for --rotate: maybe; it takes <yes|no>\n");
+}
+
 TEST(Arguments, AnUnknownOptionIsOneLine) {
   EXPECT_EQ(parse({"-Q", "3"}).text, "unknown option or missing value: -Q; --help lists the options\n");
   EXPECT_EQ(parse({"8"}).text, "unknown argument: 8; --help lists the options\n");
@@ -206,8 +212,20 @@ TEST(Arguments, InputsAreFreshlyWrittenIfThatIsAskedOfCpuMemory) {
 
 TEST(Arguments, ACsvFileHasAName) {
   EXPECT_EQ(parse({"--csv", "rows"}).arguments->csv_path, "rows");
+  EXPECT_EQ(parse({"-F", "rows.csv"}).arguments->csv_path, "rows.csv");
   EXPECT_EQ(exit_status({"--csv", ""}), 6);
+  EXPECT_EQ(exit_status({"-F", "4"}), 6);  // rccl-tests' --cache_flush
   EXPECT_EQ(exit_status({"--csv", "rows", "--calibrate"}), 6);
+}
+
+TEST(Arguments, StandardOutputIsForOneReport) {
+  EXPECT_FALSE(parse({"-J", "a.json", "--csv", "rows"}).arguments->prints_report());
+  EXPECT_TRUE(parse({"--json", "-"}).arguments->prints_report());
+  EXPECT_TRUE(parse({"-J", "-", "-F", "rows.csv"}).arguments->prints_report());
+  EXPECT_TRUE(parse({"--json", "a.json", "--csv", "-"}).arguments->prints_report());
+  EXPECT_EQ(parse({"--json", "-", "--csv", "-"}).text,
+            "--json - and --csv - both take standard output: name a file for one of them\n");
+  EXPECT_EQ(exit_status({"--json", "-", "--csv", "-"}), 6);
 }
 
 TEST(Arguments, SkewIsMicroseconds) {
@@ -220,6 +238,7 @@ TEST(Arguments, HelpNamesEveryFlagAndMarksOurOwn) {
   const std::string text = parse({"--help"}).text;
   for (const Flag& flag : flags()) EXPECT_NE(text.find(std::string("--") + flag.name), std::string::npos) << flag.name;
   EXPECT_LT(text.find("--unalign"), text.find("FCCL's own"));
+  EXPECT_GT(text.find("[-F,--csv"), text.find("FCCL's own"));
   for (const char* own : {"--odd", "--ulp", "--percentiles", "--peer", "--device"})
     EXPECT_GT(text.find(std::string("[") + own), text.find("FCCL's own"));
 }

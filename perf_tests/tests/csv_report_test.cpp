@@ -51,8 +51,16 @@ TEST_F(CsvReportTest, ARowHasALineForEachDirection) {
       lines[0],
       "program,ranks,type,op,root,size_bytes,count,place,time_us,algbw_gb_per_s,busbw_gb_per_s,wrong,queued_us,p50_us,p99_us,"
       "ulp,apart_us,last_us");
-  EXPECT_EQ(lines[1], "reduce_perf,3,double,prod,2,64,8,out_of_place,333333.3333333333,1,0.5,7,0,,,,,");
+  EXPECT_EQ(lines[1], "reduce_perf,3,double,prod,2,64,8,out_of_place,333333,1,0.5,7,0,,,,,");
   EXPECT_EQ(lines[2], "reduce_perf,3,double,prod,2,64,8,in_place,500000,2,0.25,,0,,,,,");
+}
+
+TEST_F(CsvReportTest, NumbersHaveSixDigitsAndNoExponent) {
+  row.out_of_place.seconds = 26489.841000000015e-6;
+  row.out_of_place.algorithm_bandwidth = 1234.5678e3;
+  row.out_of_place.bus_bandwidth = 9876543.21e9;
+  const std::string line = lines_of(row)[1];
+  EXPECT_NE(line.find(",26489.8,0.00123457,9876540,7,"), std::string::npos) << line;
 }
 
 TEST_F(CsvReportTest, WhatIsNotMeasuredInPlaceHasNoLine) {
@@ -74,7 +82,14 @@ TEST_F(CsvReportTest, AFileThatIsThereIsKept) {
   std::stringstream kept;
   kept << std::ifstream(path).rdbuf();
   EXPECT_EQ(kept.str(), "mine");
-  EXPECT_TRUE(std::filesystem::exists(path + ".0"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "rows.0.csv"));
+}
+
+TEST_F(CsvReportTest, ANameWithoutTheEndingGetsTheNumberAtItsEnd) {
+  path = folder / "rows";
+  std::ofstream(path) << "mine";
+  std::ofstream(path + ".0") << "mine, too";
+  EXPECT_EQ(CsvReport::open(path)->path(), path + ".1");
 }
 
 TEST_F(CsvReportTest, AFileThatCannotBeMadeIsRefusedByName) {

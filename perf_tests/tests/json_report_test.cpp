@@ -64,6 +64,8 @@ TEST_F(JsonReportTest, HasTheKeysOfVersion3) {
   EXPECT_EQ(keys_of(document["config"]["devices"][0]),
             (std::vector<std::string>{"rank", "group", "pid", "hostname", "device", "device_hex", "device_info"}));
   EXPECT_TRUE(document["config"].contains("step_bytes"));
+  EXPECT_EQ(document["config"]["ngpus"], 0);
+  EXPECT_EQ(document["config"]["devices"][0]["device_hex"], "cpu");
 }
 
 TEST_F(JsonReportTest, ARunOnGpusNamesThePathAndWhoSharesThem) {
@@ -81,6 +83,7 @@ TEST_F(JsonReportTest, ARunOnGpusNamesThePathAndWhoSharesThem) {
   EXPECT_EQ(config["ranks_are"], "processes");
   EXPECT_EQ(config["devices"][0]["device"], 1);
   EXPECT_EQ(config["devices"][0]["device_hex"], "0000:53:00");
+  EXPECT_EQ(config["ngpus"], 1);
 }
 
 TEST_F(JsonReportTest, ValuesHaveNcclTestsTypes) {

@@ -99,6 +99,28 @@ TEST(Report, TheEndSaysHowMuchOfTheirTimeRanksWaitedForAProcessor) {
       << text;
 }
 
+TEST(Report, TheEndExplainsASizeThatNobodyAskedFor) {
+  Row row = kExample;
+  row.bytes = 0;
+  const auto explained = [&](const Arguments& arguments) {
+    const std::string text = printed(arguments, [&](Table& table) {
+      table.row(row);
+      table.end({});
+    });
+    return text.find("# Size 0               : blocks are rounded down to a multiple of 16 bytes") != std::string::npos;
+  };
+  Arguments arguments;
+  EXPECT_TRUE(explained(arguments));
+  arguments.odd = true;
+  EXPECT_FALSE(explained(arguments));
+  arguments.odd = false;
+  arguments.min_bytes = 0;
+  EXPECT_FALSE(explained(arguments));
+  arguments.min_bytes = 8;
+  row.bytes = 64;
+  EXPECT_FALSE(explained(arguments));
+}
+
 TEST(Report, WrongDataFailsTheEnd) {
   EXPECT_EQ(printed({}, [](Table& table) { table.end({.bad_checks = 2}); }).substr(0, 34),
             "# Out of bounds values : 2 FAILED\n");
@@ -110,11 +132,12 @@ TEST(Report, TheBeginningNamesEveryRankAndItsMemory) {
   const std::vector<RankInfo> ranks{{3, 1, 4242, "host", {.name = "A Processor"}}};
   const std::string text = printed(arguments, [&](Table& table) { table.begin({arguments, ranks, "", {}}); });
   EXPECT_NE(text.find("# Collective test starting: all_gather_perf\n"
-                      "# nThread 1 nGpus 1 minBytes 33554432 maxBytes 33554432 step: 2(factor) warmup iters: 1 iters: 20 "
+                      "# nThread 1 nGpus 0 minBytes 33554432 maxBytes 33554432 step: 2(factor) warmup iters: 1 iters: 20 "
                       "agg iters: 1 validation: 1 graph: 0 unalign: 0\n"
+                      "# One rank: no byte goes to another one; start more with -t or by mpirun\n"
                       "#\n"
                       "# Using devices\n"
-                      "#  Rank  3 Group  1 Pid   4242 on       host device  0 [0000:00:00] A Processor\n"),
+                      "#  Rank  3 Group  1 Pid   4242 on       host device  0 [cpu] A Processor\n"),
             std::string::npos)
       << text;
 }
@@ -126,6 +149,8 @@ TEST(Report, TheBeginningOfAGpuRunSaysHowRanksShareGpus) {
   const DeviceInfo gpu{.ordinal = 1, .domain = 0, .bus = 0x53, .slot = 0, .bytes = 1 << 30, .name = "A GPU"};
   const std::vector<RankInfo> ranks{{0, 0, 7, "host", gpu}, {1, 0, 7, "host", gpu}};
   const std::string text = printed(arguments, [&](Table& table) { table.begin({arguments, ranks, "", {}, "blocking"}); });
+  EXPECT_NE(text.find("# nThread 2 nGpus 1 "), std::string::npos) << text;
+  EXPECT_EQ(text.find("# One rank"), std::string::npos) << text;
   EXPECT_NE(text.find("# CUDA memory, path blocking: at most 2 ranks per GPU, as threads\n"), std::string::npos) << text;
   EXPECT_NE(text.find("#  Rank  1 Group  0 Pid      7 on       host device  1 [0000:53:00] A GPU\n"), std::string::npos)
       << text;

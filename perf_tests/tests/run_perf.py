@@ -177,6 +177,7 @@ def main() -> None:
     parser.add_argument("--no-table", action="store_true", help="columns were added: look at the status only")
     parser.add_argument("--json", action="store_true", help="ask for the JSON file and read it")
     parser.add_argument("--csv", action="store_true", help="ask for the CSV file and read it")
+    parser.add_argument("--prints", choices=("json", "csv"), help="ask for this on stdout, and read it there")
     parser.add_argument("--environment", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     given = parser.parse_args()
@@ -187,6 +188,10 @@ def main() -> None:
             command += ["-J", str(path)]
         if given.csv:
             command += ["--csv", str(Path(folder) / "rows.csv")]
+        printed = Path(folder) / "printed"
+        if given.prints:
+            apart = 'exec "$@" 3>&1 >"$0" 2>&3'  # the report into a file, stderr into the output that is read
+            command = ["bash", "-c", apart, str(printed), *command, f"--{given.prints}", "-"]
         environment = os.environ | dict(each.split("=", 1) for each in given.environment)
         ran = run(given.launcher, given.processes, command, environment, Path(folder) / "meeting")
         print(ran.stdout)
@@ -197,10 +202,10 @@ def main() -> None:
         rows = read_table(ran.stdout)
         require(len(rows) > 0 if given.rows is None else len(rows) == given.rows, f"{len(rows)} rows")
         require("# Out of bounds values : 0 OK\n" in ran.stdout, "no line says that nothing was wrong")
-        if given.json:
-            check_json(path, rows, command)
-        if given.csv:
-            check_csv(Path(folder) / "rows.csv", ran.stdout)
+        if given.json or given.prints == "json":
+            check_json(printed if given.prints else path, rows, command)
+        if given.csv or given.prints == "csv":
+            check_csv(printed if given.prints else Path(folder) / "rows.csv", ran.stdout)
 
 
 if __name__ == "__main__":

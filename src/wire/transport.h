@@ -184,7 +184,7 @@ using ListNics = Result<OfferedNics> (*)(const NicsRequest& request);
 #define FCCL_CXX_LIBRARY "libstdc++ with strings of C++98"
 #endif
 inline constexpr const char* kTransportContract =
-    "transport contract 1, " FCCL_CXX_LIBRARY ", tl::expected " FCCL_TEXT(TL_EXPECTED_VERSION_MAJOR);
+    "transport contract 2, " FCCL_CXX_LIBRARY ", tl::expected " FCCL_TEXT(TL_EXPECTED_VERSION_MAJOR);
 #undef FCCL_CXX_LIBRARY
 #undef FCCL_TEXT
 #undef FCCL_TEXT_OF

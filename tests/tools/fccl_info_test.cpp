@@ -176,7 +176,7 @@ rails between host0 and host1
     column 1, rank 1 to rank 3: nic0-nic0
 
 costs as --costs says: latency=10us,message=1us,wire=8Gbit/s,add=1000GB/s,host=1GB/s
-nobody has measured how far off these costs are
+nobody has measured how far off these costs are; NAME_perf --calibrate measures those of your hosts
 )");
 }
 

@@ -1,4 +1,4 @@
-"""./dev answers a word that is none of its commands."""
+"""./dev answers a word that is none of its commands, and says how far a long step is."""
 
 import subprocess
 from pathlib import Path
@@ -13,3 +13,24 @@ def test_a_wrong_command_is_one_line_with_the_nearest_one(word: str, meant: str)
     ended = subprocess.run([ROOT / "dev", word], capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr == f"dev: no command is called '{word}'; did you mean {meant}? ./dev help lists all\n"
+
+
+@pytest.mark.parametrize(
+    ("printed", "progress"),
+    [
+        ("[1/60] compile\n[55/60] link\nnote: x[3]\n", "[55/60] "),
+        ("[ 40%] Built target a\n", "[ 40%] "),
+        ("", ""),
+    ],
+)
+def test_without_a_terminal_a_long_step_says_how_far_it_is_and_where_its_output_is(
+    printed: str, progress: str, tmp_path: Path
+) -> None:
+    log = tmp_path / "build.log"
+    log.write_text(printed)
+    half_a_minute = "n=0; sleep() { ((++n <= 30)); }"
+    script = f'source .ci/steps.sh; {half_a_minute}; tick "build it" "$1"'
+    ended = subprocess.run(
+        ["bash", "-c", script, "tick", str(log)], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert ended.stderr == f"  … build it (30 s) {progress}{log}\n"

@@ -267,7 +267,7 @@ std::string verdict(const plan::Choice& choice, double minimum_seconds) {
 std::string error_in_words(const Costs& costs) {
   if (costs.error_percent)
     return fmt::format("median error of these costs when they were measured: {:.6g} %\n", *costs.error_percent);
-  return "nobody has measured how far off these costs are\n";
+  return "nobody has measured how far off these costs are; NAME_perf --calibrate measures those of your hosts\n";
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 import argparse
 import difflib
+import importlib.util
 import os
 import re
 from dataclasses import dataclass
@@ -64,6 +65,7 @@ class Settings:
     name: str | None
     runs: Path
     sample_tokens: int
+    tensorboard: bool
     dry_run: bool
     ranks: int
 
@@ -226,6 +228,9 @@ def _add_run_arguments(group: Any) -> None:
         help="go on in the folder of --name, from its last checkpoint, if it is there already",
     )
     group.add_argument("--sample-tokens", type=int, default=160, metavar="N", help="at the end (160)")
+    group.add_argument(
+        "--tensorboard", action="store_true", help="leave tensorboard/, which shows the metrics as curves"
+    )
     group.add_argument("--dry-run", action="store_true", help="only print what a run would take")
 
 
@@ -278,6 +283,8 @@ def _refuse_what_cannot_work(settings: Settings) -> None:
         raise SettingsError("--auto-resume needs a --name: the folder under --runs in which the run goes on")
     if settings.strategy == "hybrid_shard":
         _refuse_shard_degree(settings)
+    if settings.tensorboard and importlib.util.find_spec("tensorboard") is None:
+        raise SettingsError("--tensorboard needs the package tensorboard: pip install tensorboard")
 
 
 def _refuse_tensor_parallel(settings: Settings) -> None:

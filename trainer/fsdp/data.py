@@ -34,7 +34,7 @@ class ByteTokenizer:
         return np.append(np.frombuffer(text, dtype=np.uint8).astype(np.int16), np.int16(self.end_of_text))
 
     def decode(self, tokens: list[int]) -> str:
-        return bytes(token for token in tokens if token < self.end_of_text).decode(errors="replace")
+        return bytes(token for token in tokens if token < self.end_of_text).decode(errors="backslashreplace")
 
 
 class FolderTokenizer:

@@ -88,8 +88,8 @@ class Trainer:
         self.model = shard_model(model, settings, device)
         self.optimizer = make_optimizer(settings, list(self.model.parameters()))
         self.scaler = make_scaler(settings, device)
-        resumed = attempt.checkpoint
-        self.done = checkpoint.load(resumed, self.model, self.optimizer) if resumed else 0
+        self.resumed = attempt.checkpoint
+        self.done = checkpoint.load(self.resumed, self.model, self.optimizer) if self.resumed else 0
         self.saved = self.done
         self.spent = Spent(0, 0.0, collectives.none())
         self.report = Report(attempt, settings, self.done) if self.rank == 0 else None
@@ -110,7 +110,7 @@ class Trainer:
             self._save()
         if self.settings.save_hf and not stopped:
             self._save_folder()
-        sample = "" if stopped else self._sample()
+        sample = {} if stopped else self._sample()
         peak = self._peak_bytes()
         if self.report:
             self._conclude(self.report, stopped, sample, peak, time.perf_counter() - begin)
@@ -193,13 +193,14 @@ class Trainer:
         dist.all_reduce(peak, dist.ReduceOp.MAX)
         return int(peak.item())
 
-    def _sample(self) -> str:
+    def _sample(self) -> dict[str, str]:
+        """A text that was not trained on, and how the model goes on."""
         if not self.settings.sample_tokens:
-            return ""
+            return {}
         prompt = torch.from_numpy(self.corpus.validation[:PROMPT_TOKENS].astype("int64"))
         count, window = self.settings.sample_tokens, self.settings.seq_len
         tokens = continuation(self.model, prompt.to(self.device), count, window, self.settings.seed)
-        return f"{self.tokenizer.decode(prompt.tolist())} ⟶ {self.tokenizer.decode(tokens)}"
+        return {"prompt": self.tokenizer.decode(prompt.tolist()), "sample": self.tokenizer.decode(tokens)}
 
     def _is_time(self, period: int) -> bool:
         return period > 0 and (self.done % period == 0 or self.done == self.settings.steps)
@@ -218,9 +219,11 @@ class Trainer:
             f"files in {self.folder}"
         )
         if self.done:
-            self.report.say(f"resumed after step {self.done}")
+            self.report.say(f"resumed from {self.resumed}, after step {self.done}")
 
-    def _conclude(self, report: Report, stopped: bool, sample: str, peak: int, seconds: float) -> None:
+    def _conclude(
+        self, report: Report, stopped: bool, sample: dict[str, str], peak: int, seconds: float
+    ) -> None:
         settings, spent = self.settings, self.spent
         facts: dict[str, Any] = {
             "status": "interrupted" if stopped else "finished",
@@ -240,7 +243,8 @@ class Trainer:
             "parameters": self.parameters,
             "seconds": seconds,
             "torch": torch.__version__,
-            "sample": sample,
+            "prompt": sample.get("prompt", ""),
+            "sample": sample.get("sample", ""),
         }
         summary = report.close(facts, spent.collectives)
         print(_farewell(summary, self.folder, settings))
@@ -250,7 +254,7 @@ def _farewell(summary: dict[str, Any], folder: Path, settings: Settings) -> str:
     if summary["status"] == "interrupted":
         saved = "" if settings.save_every == 0 else f"; go on with --resume {folder.name}"
         return f"interrupted after step {summary['steps']}, marked so in {folder}/summary.json{saved}"
-    lines = [f"sample: {summary['sample']}"] if summary["sample"] else []
+    lines = [_labelled(name, summary[name]) for name in ("prompt", "sample") if summary["sample"]]
     if summary["trained_steps"]:
         lines.append(
             f"loss {summary['first_loss']:.3f} -> {summary['last_loss']:.3f} in {summary['seconds']:.0f} s, "
@@ -258,6 +262,12 @@ def _farewell(summary: dict[str, Any], folder: Path, settings: Settings) -> str:
             f"collectives; see {folder}/"
         )
     return "\n".join(lines)
+
+
+def _labelled(name: str, text: str) -> str:
+    """The text with its name in front; its later lines stand below the first one."""
+    label = f"{name}: "
+    return label + text.replace("\n", "\n" + " " * len(label))
 
 
 def _shape(model: nn.Module) -> dict[str, Any]:

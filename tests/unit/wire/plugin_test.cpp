@@ -72,7 +72,7 @@ TEST(PluginTest, a_library_that_is_no_transport_is_told_with_the_symbol_that_it_
 
 TEST(PluginTest, a_library_of_another_contract_is_told_with_both_and_none_of_its_functions_runs) {
   expect_refused(FCCL_LIBRARY_OF_ANOTHER_CONTRACT,
-                 std::string(R"(keeps "transport contract 0", but this libfccl has ")") + kTransportContract + "\"",
+                 std::string(R"(keeps "transport contract 1", but this libfccl has ")") + kTransportContract + "\"",
                  "build it with the headers that were installed with this libfccl");
 }
 
@@ -133,7 +133,9 @@ TEST(PluginTest, a_transport_that_cannot_be_worked_with_is_refused_by_the_name_o
 
 // A plug-in of the contract's number was compiled against these.
 TEST(PluginTest, the_types_of_the_contract_are_laid_out_as_its_number_says) {
-  EXPECT_THAT(kTransportContract, testing::StartsWith("transport contract 1, "));
+  EXPECT_THAT(kTransportContract, testing::StartsWith("transport contract 2, "));
+  EXPECT_EQ(sizeof(MessageCode), 2u);  // in contract 1 an Error began with an fcclResult_t, of 4 bytes
+  EXPECT_EQ(sizeof(Error), sizeof(std::string) + 8);
   EXPECT_EQ(sizeof(TransportLimits), 32u);
   EXPECT_EQ(sizeof(Operation), 64u);
   EXPECT_EQ(sizeof(Completion), 40u);

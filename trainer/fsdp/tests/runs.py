@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.backends.backend_agg
-import matplotlib.pyplot  # noqa: F401  (loaded before the fork, so that no rank has to)
+import matplotlib.figure  # noqa: F401  (loaded before the fork, so that no rank has to)
 import torch.distributed as dist
 import transformers.models.llama.modeling_llama  # noqa: F401  (likewise)
 

@@ -46,7 +46,8 @@ def test_run_leaves_metrics_curve_configuration_summary_and_sample(tmp_path: Pat
     words = ["--name", "whole", "--validate-every", "10", "--save-every", "20", "--sample-tokens", "8"]
     log = tmp_path / "whole.log"
     on_ranks(2, log, lambda: entry.main([*SMALL, "--backend", BACKEND, "--runs", str(tmp_path), *words]))
-    assert "sample:" in log.read_text()
+    said = log.read_text()
+    assert "prompt: " in said and "sample: " in said
     files = {file.name for file in (tmp_path / "whole").iterdir()}
     assert files == {"metrics.jsonl", "loss.png", "config.json", "summary.json", "checkpoints"}
     summary = json.loads((tmp_path / "whole" / "summary.json").read_text())
