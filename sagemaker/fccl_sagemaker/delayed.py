@@ -66,7 +66,8 @@ class DelayedParamIniter:
         for key, parameter in split.items():
             whole = torch.empty(parameter.shape, dtype=parameter.dtype, device="meta")
             module._parameters[key] = nn.Parameter(whole, requires_grad=parameter.requires_grad)
-        module.to_empty(device=torch.device(device_type()), recurse=False)
+        for tensors in (module._parameters, module._buffers):
+            _materialize(tensors, torch.device(device_type()))
         with torch.no_grad(), torch.random.fork_rng():
             torch.manual_seed(state.config.random_seed + zlib.crc32(name.encode()))
             self._initialize(module)
@@ -115,12 +116,30 @@ def _part_of(whole: nn.Parameter, split: DTensor) -> nn.Parameter:
 
 
 def empty_module_params(module: nn.Module, device: Any = None, recurse: bool = False) -> nn.Module:
-    """Gives a module parameters and buffers that hold nothing yet."""
-    return module.to_empty(device=device or device_type(), recurse=recurse)
+    """Gives a module parameters that hold nothing yet; its buffers stay."""
+    for each in module.modules() if recurse else [module]:
+        for name, parameter in each.named_parameters(recurse=False):
+            each._parameters[name] = _empty(parameter, torch.device(device or device_type()))
+    return module
 
 
-def move_buffers_to_device(module: nn.Module, device: Any, recurse: bool = False) -> None:
+def move_buffers_to_device(module: nn.Module, device: Any, recurse: bool = False) -> nn.Module:
     """Moves a module's buffers, and leaves its parameters where they are."""
     for each in module.modules() if recurse else [module]:
         for name, buffer in each.named_buffers(recurse=False):
             each._buffers[name] = buffer.to(device)
+    return module
+
+
+def _materialize(tensors: dict[str, torch.Tensor | None], device: torch.device) -> None:
+    # What is not on meta has its values already.
+    for name, tensor in tensors.items():
+        if tensor is not None and tensor.is_meta:
+            tensors[name] = _empty(tensor, device)
+
+
+def _empty(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    empty = torch.empty_like(tensor, device=device)
+    if not isinstance(tensor, nn.Parameter):
+        return empty
+    return nn.Parameter(empty, requires_grad=tensor.requires_grad)
