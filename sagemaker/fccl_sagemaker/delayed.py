@@ -11,6 +11,7 @@ import torch
 from torch import nn
 from torch.distributed.tensor import DTensor
 
+from fccl_sagemaker.notes import get_logger
 from fccl_sagemaker.session import device_type, state
 
 
@@ -28,7 +29,6 @@ class DelayedParamIniter:
         self._verbose = verbose
         self._names = {id(module): name for name, module in model.named_modules()}
         self._ties = _ties_of(model)
-        self._made: list[str] = []
 
     def get_param_init_fn(self) -> Callable[[nn.Module], None]:
         """Makes one module's own parameters and buffers, of the same numbers for any number of ranks."""
@@ -59,6 +59,9 @@ class DelayedParamIniter:
             )
 
     def _make(self, module: nn.Module) -> None:
+        # What is not on meta has its values already.
+        if not any(each.is_meta for each in [*module.parameters(False), *module.buffers(False)]):
+            return
         name = self._names.get(id(module), type(module).__name__)
         split = {
             key: each for key, each in module.named_parameters(recurse=False) if isinstance(each, DTensor)
@@ -73,7 +76,8 @@ class DelayedParamIniter:
             self._initialize(module)
         for key, parameter in split.items():
             module._parameters[key] = _part_of(module._parameters[key], parameter)
-        self._made.append(name)
+        if self._verbose:
+            get_logger().info("The parameters of %s are made.", name or type(module).__name__)
 
     def _initialize(self, module: nn.Module) -> None:
         if self._init_method is not None:
@@ -132,7 +136,6 @@ def move_buffers_to_device(module: nn.Module, device: Any, recurse: bool = False
 
 
 def _materialize(tensors: dict[str, torch.Tensor | None], device: torch.device) -> None:
-    # What is not on meta has its values already.
     for name, tensor in tensors.items():
         if tensor is not None and tensor.is_meta:
             tensors[name] = _empty(tensor, device)

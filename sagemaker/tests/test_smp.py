@@ -80,10 +80,10 @@ def test_shard_groups_move_the_bytes_of_their_size(four: Found) -> None:
         # All that a step reduces are the gradients, once: the parameters of this model need no padding.
         assert native["ReduceScatter"] == two["ReduceScatter"] == whole["ReduceScatter"] == weights
         assert native["AllGather"] == two["AllGather"] == whole["AllGather"]
-        # Replicas sum what a rank keeps of them: half in a group of 2, a quarter of it in one of 4.
-        rest = native["AllReduce"]
-        assert two["AllReduce"] - rest == weights // 2
-        assert rank["degree 1"]["bytes"]["AllReduce"] - rest == weights
+        # Beside them cross the loss and, where there are shards, the norm. Replicas sum what a rank keeps.
+        assert native["AllReduce"] == 2 * 8 * STEPS
+        assert two["AllReduce"] == weights // 2 + 2 * 8 * STEPS
+        assert rank["degree 1"]["bytes"]["AllReduce"] == weights + 8 * STEPS
 
 
 def test_the_state_says_degrees_and_groups(four: Found) -> None:
