@@ -47,13 +47,13 @@ cuda_races_suite() {
     '^By/Cuda(Collectives|EndEvent|Staged|Waiting)\.|^a_queue_that_(awaits_what|reads_what)_another_wrote'
 }
 
-# torch_suite SUITE VERSION PYTEST-ARGUMENT...
+# torch_suite SUITE VERSION PYTEST-ARGUMENT...; `also` may name more folders, each behind a colon.
 torch_suite() {
   lock
   configure_and_build release gpus_for_python
   unlock
   fetch_etcd
-  python_suites "$2" "$1=torch_backend/tests" "$1=trainer/fsdp/tests" "$1=trainer/finetune/tests" -- "${@:3}"
+  python_suites "$2" "$1=torch_backend/tests" "$1=trainer/fsdp/tests" "$1=trainer/finetune/tests${also:-}" -- "${@:3}"
 }
 
 # cpp_trainer_suite: trainer/cpp, and trainer/fsdp beside it.

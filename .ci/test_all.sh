@@ -20,7 +20,7 @@ run_suite() {
     long) long_suite "$1" --exclude-regex "$random_calls" ;;
     torch) torch_suite torch "$pinned_torch" -m 'not slow' ;;
     torch-slow) fetch_prometheus && FCCL_TEST_TIMEOUT=3600 torch_suite torch-slow "$pinned_torch" -m slow ;;
-    torch-*) FCCL_TEST_TIMEOUT=1500 torch_suite "$1" "${1#torch-}" -m 'not slow or every_torch' ;;
+    torch-*) FCCL_TEST_TIMEOUT=1500 also=:sagemaker/tests torch_suite "$1" "${1#torch-}" -m 'not slow or every_torch' ;;
     cpp-trainer) cpp_trainer_suite ;;
     frameworks) FCCL_TEST_TIMEOUT=900 frameworks_suite ;;
     launchers) launchers_suite ;;

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 from torch.distributed.tensor import DTensor
 
+from fccl_sagemaker.notes import get_logger
 from fccl_sagemaker.session import device_type, state
 
 
@@ -28,7 +29,6 @@ class DelayedParamIniter:
         self._verbose = verbose
         self._names = {id(module): name for name, module in model.named_modules()}
         self._ties = _ties_of(model)
-        self._made: list[str] = []
 
     def get_param_init_fn(self) -> Callable[[nn.Module], None]:
         """Makes one module's own parameters and buffers, of the same numbers for any number of ranks."""
@@ -59,6 +59,9 @@ class DelayedParamIniter:
             )
 
     def _make(self, module: nn.Module) -> None:
+        # What is not on meta has its values already.
+        if not any(each.is_meta for each in [*module.parameters(False), *module.buffers(False)]):
+            return
         name = self._names.get(id(module), type(module).__name__)
         split = {
             key: each for key, each in module.named_parameters(recurse=False) if isinstance(each, DTensor)
@@ -66,13 +69,15 @@ class DelayedParamIniter:
         for key, parameter in split.items():
             whole = torch.empty(parameter.shape, dtype=parameter.dtype, device="meta")
             module._parameters[key] = nn.Parameter(whole, requires_grad=parameter.requires_grad)
-        module.to_empty(device=torch.device(device_type()), recurse=False)
+        for tensors in (module._parameters, module._buffers):
+            _materialize(tensors, torch.device(device_type()))
         with torch.no_grad(), torch.random.fork_rng():
             torch.manual_seed(state.config.random_seed + zlib.crc32(name.encode()))
             self._initialize(module)
         for key, parameter in split.items():
             module._parameters[key] = _part_of(module._parameters[key], parameter)
-        self._made.append(name)
+        if self._verbose:
+            get_logger().info("The parameters of %s are made.", name or type(module).__name__)
 
     def _initialize(self, module: nn.Module) -> None:
         if self._init_method is not None:
@@ -115,12 +120,29 @@ def _part_of(whole: nn.Parameter, split: DTensor) -> nn.Parameter:
 
 
 def empty_module_params(module: nn.Module, device: Any = None, recurse: bool = False) -> nn.Module:
-    """Gives a module parameters and buffers that hold nothing yet."""
-    return module.to_empty(device=device or device_type(), recurse=recurse)
+    """Gives a module parameters that hold nothing yet; its buffers stay."""
+    for each in module.modules() if recurse else [module]:
+        for name, parameter in each.named_parameters(recurse=False):
+            each._parameters[name] = _empty(parameter, torch.device(device or device_type()))
+    return module
 
 
-def move_buffers_to_device(module: nn.Module, device: Any, recurse: bool = False) -> None:
+def move_buffers_to_device(module: nn.Module, device: Any, recurse: bool = False) -> nn.Module:
     """Moves a module's buffers, and leaves its parameters where they are."""
     for each in module.modules() if recurse else [module]:
         for name, buffer in each.named_buffers(recurse=False):
             each._buffers[name] = buffer.to(device)
+    return module
+
+
+def _materialize(tensors: dict[str, torch.Tensor | None], device: torch.device) -> None:
+    for name, tensor in tensors.items():
+        if tensor is not None and tensor.is_meta:
+            tensors[name] = _empty(tensor, device)
+
+
+def _empty(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    empty = torch.empty_like(tensor, device=device)
+    if not isinstance(tensor, nn.Parameter):
+        return empty
+    return nn.Parameter(empty, requires_grad=tensor.requires_grad)

@@ -17,6 +17,10 @@ CONTENTS: dict[str, dict[str, str]] = {
     "delayed_param": {"DelayedParamIniter": "delayed:DelayedParamIniter"},
     "distributed": {},
     "distributed.checkpoint": {},
+    "distributed.checkpoint.filesystem": {
+        "DistributedFileSystemReader": "checkpoints:FileSystemReader",
+        "DistributedFileSystemWriter": "checkpoints:FileSystemWriter",
+    },
     "distributed.checkpoint.state_dict_loader": {"load": "checkpoints:load"},
     "distributed.checkpoint.state_dict_saver": {
         "async_save": "checkpoints:async_save",

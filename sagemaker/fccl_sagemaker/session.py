@@ -34,6 +34,11 @@ class Ranker:
         """The number of the replica that a rank belongs to."""
         return rank // (self._degrees.tensor * self._degrees.shard)
 
+    def get_rep_groups(self) -> list[list[int]]:
+        """The ranks that hold the same parameters in every replica, a list for each of these sets."""
+        size = self._degrees.tensor * self._degrees.shard
+        return [list(range(place, size * self._degrees.replicas, size)) for place in range(size)]
+
 
 class State:
     """torch.sagemaker.state: the degrees and groups of this rank, known after init()."""
@@ -42,6 +47,7 @@ class State:
         self._config: Config | None = None
         self._degrees: Degrees | None = None
         self._mesh: DeviceMesh | None = None
+        self._replica: dist.ProcessGroup | None = None
 
     @property
     def config(self) -> Config:
@@ -93,7 +99,13 @@ class State:
         return self.degrees.shard if self.degrees.tensor > 1 else self.config.hybrid_shard_degree
 
     @property
-    def rep_rank_process_group(self) -> dist.ProcessGroup:
+    def rep_rank_process_group(self) -> dist.ProcessGroup | None:
+        """The ranks of this rank's replica; None where FSDP's own strategy decides."""
+        assert self.config is not None
+        return self._replica
+
+    @property
+    def replicas_process_group(self) -> dist.ProcessGroup:
         """The ranks that hold the same shard in other replicas."""
         return self.mesh.get_group(REPLICAS)
 
@@ -131,6 +143,12 @@ class State:
     def expert_parallel_degree(self) -> int:
         """Among how many ranks the experts are split."""
         return self.config.expert_parallel_degree
+
+    @property
+    def ep_rank(self) -> int:
+        """This rank's place among those that split its experts: no degree above 1 is served."""
+        assert self.config is not None
+        return 0
 
     @property
     def sm_activation_offloading(self) -> bool:
@@ -176,13 +194,14 @@ def init(config: Given = None) -> None:
         mesh_dim_names=(REPLICAS, SHARD, TENSOR),
     )
     state._config, state._degrees, state._mesh = wanted, degrees, mesh
+    state._replica = _group_of_replica(wanted, degrees, mesh)
     sharding.install(state)
 
 
 def restore() -> None:
     """Gives torch its own classes back, and forgets the configuration."""
     sharding.remove()
-    state._config = state._degrees = state._mesh = None
+    state._config = state._degrees = state._mesh = state._replica = None
 
 
 def device_type() -> str:
@@ -200,6 +219,12 @@ def _make_group() -> None:
             "torch.distributed.init_process_group() before"
         )
     dist.init_process_group("fccl")
+
+
+def _group_of_replica(config: Config, degrees: Degrees, mesh: DeviceMesh) -> dist.ProcessGroup | None:
+    if degrees.tensor == 1:
+        return mesh.get_group(SHARD) if config.hybrid_shard_degree > 1 else None
+    return mesh.get_group(TENSOR) if degrees.shard == 1 else mesh[SHARD, TENSOR]._flatten().get_group()
 
 
 def _differences(old: Config, new: Config) -> str:

@@ -72,7 +72,7 @@ def _constructor(state: State, construct: Callable[..., None]) -> Callable[..., 
         if post_param_init_fn is not None and asked.get("param_init_fn") is not None:
             asked["param_init_fn"] = _one_after_another(asked["param_init_fn"], post_param_init_fn)
         if unsharded:
-            replicas.prepare(self, asked, state.rep_rank_process_group)
+            replicas.prepare(self, asked, state.replicas_process_group)
         del asked["self"]
         with _synchronizing_cpu_memory():
             construct(self, **asked)
@@ -95,7 +95,7 @@ def chosen(state: State, strategy: ShardingStrategy | None) -> tuple[Any, Any, S
     if degree == 1:
         return None, None, ShardingStrategy.NO_SHARD
     if degree > 1:
-        return (state.shard_process_group, state.rep_rank_process_group), None, _hybrid(strategy)
+        return (state.shard_process_group, state.replicas_process_group), None, _hybrid(strategy)
     if strategy in HYBRID and not torch.cuda.is_available():
         return _by_host(strategy)
     return None, None, strategy

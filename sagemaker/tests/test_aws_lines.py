@@ -16,12 +16,14 @@ from small_llama import one_process
 HERE = Path(__file__).parent
 STEPS = 20
 
-SCRIPTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "init alone": ("native.py", {}),
-    "after smddp": ("after_smddp.py", {}),
-    "tensor parallel": ("tensor_parallel.py", {"tensor_parallel_degree": 2, "tensor_parallel_seed": 0}),
-    "hybrid": ("native.py", {"hybrid_shard_degree": 2}),
-    "offloading": ("offloading.py", {"activation_loading_horizon": 2, "sm_activation_offloading": True}),
+TENSOR_PARALLEL = {"tensor_parallel_degree": 2, "tensor_parallel_seed": 0}
+OFFLOADING = {"activation_loading_horizon": 2, "sm_activation_offloading": True}
+SCRIPTS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "init alone": ("native.py", {}, "fccl"),
+    "after smddp": ("after_smddp.py", {}, "smddp"),
+    "tensor parallel": ("tensor_parallel.py", TENSOR_PARALLEL, "fccl"),
+    "hybrid": ("native.py", {"hybrid_shard_degree": 2}, "fccl"),
+    "offloading": ("offloading.py", OFFLOADING, "fccl"),
 }
 
 
@@ -38,7 +40,7 @@ def wanted() -> list[float]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_with_aws_lines_trains_as_one_process_does(name: str, wanted: list[float]) -> None:
-    script, keys = SCRIPTS[name]
+    script, keys, backend = SCRIPTS[name]
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=4"]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.fspath(HERE)}
     environment.pop("SM_HP_MP_PARAMETERS", None)
@@ -49,6 +51,7 @@ def test_a_script_with_aws_lines_trains_as_one_process_does(name: str, wanted: l
     )
     assert ended.returncode == 0, ended.stderr[-4000:]
     (line,) = [each for each in ended.stdout.splitlines() if each.startswith("RESULT ")]
-    losses = json.loads(line.removeprefix("RESULT "))
-    assert losses == pytest.approx(wanted, rel=0, abs=1e-9)
-    assert len(set(losses)) == STEPS
+    found = json.loads(line.removeprefix("RESULT "))
+    assert found["losses"] == pytest.approx(wanted, rel=0, abs=1e-9)
+    assert len(set(found["losses"])) == STEPS
+    assert found["backend"] == backend

@@ -5,6 +5,7 @@ from torch.sagemaker import transform
 from torch.sagemaker import state
 from torch.sagemaker.checkpoint.utils import SORT_BY_LAST_INT, limit_num_subdirs
 from torch.sagemaker.delayed_param import DelayedParamIniter
+from torch.sagemaker.distributed.checkpoint.filesystem import DistributedFileSystemReader
 from torch.sagemaker.distributed.checkpoint.state_dict_loader import load
 from torch.sagemaker.distributed.checkpoint.state_dict_saver import async_save, maybe_finalize_async_calls
 import torch.sagemaker.distributed.checkpoint.state_dict_saver as saver

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from peft import LoraConfig, PeftModel, get_peft_model
+from peft import PeftModel
 from torch import nn
 from transformers import AutoModelForCausalLM, AutoTokenizer, DataCollatorForSeq2Seq, default_data_collator
 
@@ -25,8 +25,19 @@ def with_adapter(model: nn.Module, first: Run) -> PeftModel:
     return PeftModel.from_pretrained(model, first.folder, is_trainable=True)
 
 
-def new_adapter(model: nn.Module) -> PeftModel:
-    return get_peft_model(model, LoraConfig(r=8, lora_alpha=32, target_modules=["q_proj", "v_proj"]))
+def samples_of(runs: Runs, training: bool, padding: bool = False) -> list[dict[str, list[int]]]:
+    """The samples of a run, or its chunks."""
+    tokenizer = AutoTokenizer.from_pretrained(runs.model)
+    samples = read_samples(AlpacaFlags(data_path=str(runs.data)), tokenizer, training)
+    return list(samples) if padding else pack(samples, LENGTH)
+
+
+def answer_loss(model: nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+    """The mean over the tokens that have a label."""
+    labels = batch.pop("labels")
+    logits = model(**batch).logits
+    loss = F.cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), reduction="none").sum()
+    return loss / max(1, (labels[:, 1:] != -100).sum().item())
 
 
 def plain_losses(
@@ -36,9 +47,8 @@ def plain_losses(
     torch.set_num_threads(1)
     tokenizer = AutoTokenizer.from_pretrained(runs.model)
     tokenizer.pad_token_id = tokenizer.pad_token_id or tokenizer.eos_token_id
-    samples = read_samples(AlpacaFlags(data_path=str(runs.data)), tokenizer, training=True)
     collate = DataCollatorForSeq2Seq(tokenizer) if padding else default_data_collator
-    samples = samples if padding else pack(samples, LENGTH)
+    samples = samples_of(runs, training=True, padding=padding)
     optimizer = torch.optim.SGD([each for each in model.parameters() if each.requires_grad], lr=RATE)
     model.train()
     losses = []
@@ -52,12 +62,7 @@ def plain_losses(
         total = 0.0
         for mine in batches:
             batch = collate([dict(samples[number]) for number in mine])
-            labels = batch.pop("labels")
-            logits = model(**batch).logits
-            loss = F.cross_entropy(
-                logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), reduction="none"
-            ).sum()
-            loss = loss / max(1, (labels[:, 1:] != -100).sum().item()) / len(batches)
+            loss = answer_loss(model, batch) / len(batches)
             loss.backward()
             total += loss.item()
         optimizer.step()

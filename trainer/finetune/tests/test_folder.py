@@ -9,9 +9,9 @@ import torch.distributed.checkpoint as dcp
 import yaml
 from peft import PeftModel
 from torch import nn
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, default_data_collator
 
-from trainer.finetune.tests.plain_loop import plain_model
+from trainer.finetune.tests.plain_loop import answer_loss, plain_model, samples_of
 from trainer.finetune.tests.runs import Run, Runs
 from trainer.finetune.tests.test_matches_one_process import ADAPTER, WHOLE
 
@@ -69,6 +69,21 @@ def test_the_summary_has_a_loss_and_a_perplexity_per_epoch(runs: Runs) -> None:
     assert summary["tokens_per_second"] > 0
     adapter = runs.of(2, TUNED).summary
     assert adapter["trainable_parameters"] == 3 * 8 * (32 + 32 + 32 + 16)
+
+
+def test_losses_of_an_epoch_are_the_means_of_its_batches(runs: Runs) -> None:
+    run = runs.of(2, ALL)
+    summary, model = run.summary, from_hf(run).eval()
+    for epoch, loss in enumerate(summary["train_loss"], start=1):
+        # The last step of an epoch may have taken one batch of each rank, and not two.
+        batches = [line["loss"] for line in run.lines if line["epoch"] == epoch for _ in line["samples"]]
+        assert loss == pytest.approx(sum(batches) / len(batches), rel=0, abs=1e-12)
+    chunks = samples_of(runs, training=False)
+    used = len(chunks) // 2 * 2
+    assert used > 0
+    with torch.no_grad():
+        losses = [answer_loss(model, default_data_collator([dict(each)])).item() for each in chunks[:used]]
+    assert summary["eval_loss"][-1] == pytest.approx(sum(losses) / used, rel=0, abs=1e-9)
 
 
 def test_parameters_lie_beside_the_checkpoint(runs: Runs) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from trainer.finetune.tests.plain_loop import plain_losses, plain_model, with_adapter
+from trainer.finetune.tests.plain_loop import BATCH, plain_losses, plain_model, samples_of, with_adapter
 from trainer.finetune.tests.runs import Runs
 
 pytestmark = pytest.mark.slow
@@ -66,8 +66,19 @@ def test_an_adapter_loses_what_pefts_does_in_one_process(runs: Runs, ranks: int)
     assert [line["loss"] for line in run.lines] == pytest.approx(losses, abs=1e-9)
 
 
-def test_a_step_says_its_samples_and_an_epoch_takes_none_twice(runs: Runs) -> None:
-    lines = runs.of(2, f"{WHOLE} --gradient_accumulation_steps 2").lines
+@pytest.mark.parametrize(
+    ("ranks", "arguments"),
+    [
+        pytest.param(1, "--num_epochs 1", marks=pytest.mark.slow),
+        (2, f"{WHOLE} --gradient_accumulation_steps 2"),
+        pytest.param(4, "--num_epochs 4 --gradient_accumulation_steps 2", marks=pytest.mark.slow),
+    ],
+)
+def test_an_epoch_takes_no_sample_twice_and_all_but_a_rest(runs: Runs, ranks: int, arguments: str) -> None:
+    lines = runs.of(ranks, arguments).lines
     assert [line["step"] for line in lines] == list(range(1, len(lines) + 1))
     first = [number for line in lines if line["epoch"] == 1 for number in line["samples"]]
-    assert len(first) == len(set(first)) and len(first) % 4 == 0 and max(first) < len(first) + 4
+    chunks, together = len(samples_of(runs, training=True)), ranks * BATCH
+    assert chunks % together, "there would be no rest"
+    assert len(first) == len(set(first)) == chunks // together * together
+    assert min(first) >= 0 and max(first) < chunks

@@ -6,10 +6,12 @@ from types import SimpleNamespace
 import pytest
 from transformers import AutoTokenizer
 
+from trainer.finetune import __main__ as entry
 from trainer.finetune.flags import AlpacaFlags, CustomFlags, FlagError, GrammarFlags, SamsumFlags
 from trainer.finetune.samples import read_collator, read_samples
 from trainer.finetune.tests.folders import write_grammar, write_samsum
-from trainer.finetune.tests.runs import Runs
+from trainer.finetune.tests.runs import EXACT, Run, Runs
+from trainer.fsdp.tests.runs import BACKEND, on_ranks
 
 CUSTOM = """
 def get_custom_dataset(flags, tokenizer, split):
@@ -18,6 +20,20 @@ def other(flags, tokenizer, split):
     return [{"input_ids": [3], "attention_mask": [1], "labels": [3]}]
 def get_data_collator(tokenizer):
     return len
+"""
+
+# Without the collator there would be no label, and so a loss of 0.
+WITHOUT_LABELS = """
+import torch
+def get_custom_dataset(flags, tokenizer, split):
+    tokens = [[3 + (5 * index + place) % 40 for place in range(12)] for index in range(26)]
+    tokens = tokens if split == "train" else tokens[:4]
+    return [{"input_ids": each, "attention_mask": [1] * 12, "labels": [-100] * 12} for each in tokens]
+def get_data_collator(tokenizer):
+    def collate(samples):
+        tokens = torch.tensor([each["input_ids"] for each in samples])
+        return {"input_ids": tokens, "attention_mask": torch.ones_like(tokens), "labels": tokens}
+    return collate
 """
 
 
@@ -78,6 +94,21 @@ def test_a_custom_function_and_collator_are_found_in_their_file(
         "input_ids"
     ] == [3]
     assert read_collator(flags, tokenizer) is len
+
+
+@pytest.mark.slow
+def test_a_custom_dataset_is_trained_on_by_its_own_collator(runs: Runs) -> None:
+    file = runs.folder / "without_labels.py"
+    file.write_text(WITHOUT_LABELS)
+    run = Run(runs.folder / "custom")
+    words = ["--model_name", str(runs.model), "--output_dir", str(run.folder), "--enable_fsdp", *EXACT]
+    words += ["--dataset", "custom_dataset", "--custom_dataset.file", str(file), "--backend", BACKEND]
+    words += ["--batching_strategy", "padding", "--batch_size_training", "2", "--num_epochs", "3"]
+    on_ranks(2, runs.folder / "custom.log", lambda: entry.main(words))
+    # 26 samples are 6 batches of 2 for each of 2 ranks, and a rest.
+    assert [len(line["samples"]) for line in run.lines] == [4] * 6 * 3
+    losses = run.summary["train_loss"]
+    assert 0 < losses[2] < losses[1] < losses[0]
 
 
 @pytest.mark.parametrize(

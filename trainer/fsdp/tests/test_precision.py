@@ -3,7 +3,10 @@
 import hashlib
 
 import pytest
+import torch
 
+from trainer.fsdp.arguments import parse
+from trainer.fsdp.optimizer import make_optimizer
 from trainer.fsdp.tests.plain_loop import write_plain_losses
 from trainer.fsdp.tests.runs import SMALL, Run, Runs, on_ranks
 
@@ -43,6 +46,20 @@ def test_doubles_with_sgd_match_one_process_to_a_billionth(runs: Runs, ranks: in
     plain = plain_losses_of(runs, [*SMALL, *EXACT])
     assert plain[20] < plain[1] - 0.2
     assert largest_difference(runs.of(ranks, f"{more} {' '.join(EXACT)}".strip()), plain) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("words", "decay"),
+    [
+        ("", 0.1),
+        ("--optimizer sgd", 0.0),
+        ("--optimizer sgd --weight-decay 0.2", 0.2),
+        ("--weight-decay 0", 0.0),
+    ],
+)
+def test_weights_decay_by_the_optimizers_default_unless_it_is_given(words: str, decay: float) -> None:
+    optimizer = make_optimizer(parse(words.split()), [torch.nn.Parameter(torch.ones(2))])
+    assert [group["weight_decay"] for group in optimizer.param_groups] == [decay]
 
 
 @pytest.mark.slow
