@@ -1,8 +1,10 @@
 """What a run leaves: checkpoints, also where hosts have no disk in common, the summary, and the samples."""
 
+import hashlib
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import fccl
 import pytest
@@ -14,7 +16,8 @@ from trainer.ddp import __main__ as entry
 from trainer.ddp import checkpoint, training
 from trainer.ddp.arguments import SettingsError
 from trainer.ddp.record import SampleLines
-from trainer.ddp.tests.jobs import SMALL
+from trainer.ddp.tests.jobs import SMALL, Job
+from trainer.ddp.tests.ranks import train_on
 from trainer.fsdp.tests.runs import on_ranks
 
 RANKS = 2
@@ -24,14 +27,15 @@ def of_host(folder: Path, rank: int) -> Path:
     return folder / f"host-{rank}" / "checkpoint"
 
 
-def train_on_hosts(folder: Path, data: Path, steps: int) -> None:
+def train_on_hosts(folder: Path, data: Path, steps: int, *words: str) -> None:
     """One rank on each of two hosts, whose checkpoints lie on disks of their own."""
 
     def body() -> int:
         torch.set_num_threads(1)
         os.environ["LOCAL_RANK"] = "0"
         own = str(of_host(folder, int(os.environ["RANK"])))
-        return entry.main([str(data), *SMALL, "--steps", str(steps), "--checkpoint-file", own])
+        own_words = ["--steps", str(steps), "--checkpoint-file", own]
+        return entry.main([str(data), *SMALL, *own_words, *words])
 
     on_ranks(RANKS, folder / "printed", body)
 
@@ -59,7 +63,28 @@ def test_the_newest_checkpoint_of_any_host_is_that_of_all(tmp_path: Path, data: 
 
 
 @pytest.mark.slow
-def test_a_checkpoint_and_a_summary_hold_what_the_page_lists(undisturbed) -> None:
+def test_the_hosts_write_the_same_weights_in_every_checkpoint(
+    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save = checkpoint.save
+
+    def noted_save(path: Path, state: dict[str, Any]) -> None:
+        save(path, state)
+        digest = hashlib.sha256()
+        for tensor in state["state_dict"].values():
+            digest.update(tensor.numpy().tobytes())
+        with path.with_name("saves").open("a") as file:
+            file.write(f"{state['step']} {digest.hexdigest()}\n")
+
+    monkeypatch.setattr(checkpoint, "save", noted_save)
+    train_on_hosts(tmp_path, data, 3, "--checkpoint-every", "1")
+    one, other = (of_host(tmp_path, rank).with_name("saves").read_text() for rank in range(RANKS))
+    assert [line.split()[0] for line in one.splitlines()] == ["0", "1", "2", "3", "3"]
+    assert one == other
+
+
+@pytest.mark.slow
+def test_a_checkpoint_and_a_summary_hold_what_the_page_lists(undisturbed: Job) -> None:
     state = torch.load(undisturbed.folder / "checkpoint")
     of_elastic = {"epoch", "best_acc1", "arch", "state_dict", "optimizer"}
     assert set(state) == of_elastic | {"step", "used", "seed", "history"}
@@ -113,6 +138,6 @@ def test_a_rank_notes_its_images_before_the_first_collective_of_the_step(
     monkeypatch.setattr(training.Trainer, "_step", counted_step)
     monkeypatch.setattr(SampleLines, "write", counted_write)
     words = [str(data), *SMALL, "--steps", "2", "--samples", str(tmp_path / "samples")]
-    on_ranks(RANKS, tmp_path / "printed", lambda: entry.main([*words, "--checkpoint-file", f"{tmp_path}/c"]))
+    train_on(RANKS, tmp_path, [*words, "--checkpoint-file", str(tmp_path / "checkpoint")])
     lines = [file.read_text().splitlines() for file in (tmp_path / "samples").iterdir()]
     assert [len(each) for each in lines] == [2] * RANKS
