@@ -55,7 +55,7 @@ def test_the_second_job_without_an_id_by_torchs_etcd_is_told_to_choose_one(
 def test_an_etcd_that_is_away_for_five_seconds_is_not_noticed(
     tmp_path: Path, data: Path, own_etcd: EtcdServer
 ) -> None:
-    job = Job(tmp_path / "job", data, epochs=40)
+    job = Job(tmp_path / "job", data, every=20, epochs=60)
     agent = agent_of(job, "etcd-v3", own_etcd)
     job.wait_for_step(1, agent)
     own_etcd.stop()

@@ -30,7 +30,7 @@ FSDP = ["-m", "trainer.fsdp", "--layers", "2", "--hidden", "96", "--seq-len", "6
 FSDP += ["--optimizer", "sgd", "--lr", "0.05", "--steps", str(STEPS)]
 # It has no BatchNorm, and dropout would draw other numbers while a replica is away.
 DDP = ["--arch", "squeezenet1_1", "--dropout", "0", "--image-size", "64", "--epochs", "100", *EXACT]
-DDP += ["--lr", "0.01", "--steps", str(STEPS_OF_CLASSIFIERS)]
+DDP += ["--lr", "0.001", "--steps", str(STEPS_OF_CLASSIFIERS)]
 Line = dict[str, Any]
 
 

@@ -46,8 +46,8 @@ def test_two_hosts_hold_half_of_the_state_each_and_are_as_efficient_as_their_sle
 
 
 def test_more_rails_take_less_time_for_an_epoch(tmp_path: Path) -> None:
-    # A step moves 2.6 MB each way: 0.2 s by one rail.
-    trainer = [*TRAINER, "--hidden", "128", "--global-batch", "2"]
+    # A step moves some 10 MB each way: 0.8 s by one rail.
+    trainer = [*TRAINER, "--hidden", "256", "--global-batch", "2"]
     words = ["--hosts", "2", "--rails", "0,1,2", "--rate", "100mbit"]
     within, one, two = measure(tmp_path / "out", *words, trainer=trainer)
     assert [row["rails"] for row in (within, one, two)] == [0, 1, 2]

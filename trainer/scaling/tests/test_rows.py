@@ -73,7 +73,7 @@ def test_every_chart_says_how_it_was_measured_and_throughput_has_the_ideal_line(
     names = ["tokens per second", "seconds of an epoch", "MiB of state per rank"]
     names += ["percent of a step in collectives"]
     assert [axes.get_title() for axes in drawn] == [f"{name} (emulated, 2 cores)" for name in names]
-    lines = {line.get_label(): line.get_ydata().tolist() for line in drawn[0].lines}
+    lines = {line.get_label(): list(map(float, line.get_ydata())) for line in drawn[0].lines}
     assert set(lines) == {"1 rails", "2 rails", "ideal"}
     assert lines["ideal"] == [rows[0]["per_second"], 2 * rows[0]["per_second"]]
     assert lines["2 rails"] == [row["per_second"] for row in rows if row["rails"] == 2]
