@@ -23,6 +23,18 @@ campaign_faults() {
   FCCL_TEST_KILLS=$((2 * seeds)) build/tests/processes/hosts_test --gtest_filter='KillCampaign.*'
 }
 
+# Ranks of trainer.ddp and trainer.replicas are killed, so often by each rendezvous and in replicas of each number and size.
+campaign_kills() {
+  local kills
+  kills=$(number_after --each 5 "$@")
+  fetch_etcd
+  lock
+  need_environment
+  need_package
+  unlock
+  FCCL_TEST_KILLS=$kills run_pytest -m slow -rP --tb=short trainer/ddp/tests/test_kills.py trainer/replicas/tests/test_kill.py
+}
+
 # Each fuzzer for so long, one after the other; what they learn stays in build-fuzz/fuzz.
 campaign_fuzz() {
   local seconds

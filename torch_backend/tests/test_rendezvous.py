@@ -1,7 +1,10 @@
 """fccl.rendezvous against an etcd of its own: the agents' state and store, and jobs that share an id."""
 
 import datetime
+import os
 import pickle
+import shutil
+import subprocess
 import sys
 import threading
 import time
@@ -22,6 +25,7 @@ rendezvous = pytest.importorskip("fccl.rendezvous")
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from trainer.ddp.tests.etcd_server import EtcdServer  # noqa: E402
 
+OWN_STORE = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
 QUICK = {"last_call_timeout": "1", "join_timeout": "200"}
 
 
@@ -35,7 +39,8 @@ def etcd(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def environment_is_kept(monkeypatch):
     # The handler sets it for its process.
-    monkeypatch.setenv("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1")
+    monkeypatch.setenv(OWN_STORE, "0")
+    monkeypatch.delenv(OWN_STORE)
 
 
 @pytest.fixture
@@ -95,6 +100,7 @@ def until_both_are_in(agent):
 
 def test_an_agent_that_joins_learns_where_rank_0_is_now(etcd, run_id):
     first, second = handler(etcd, run_id, 1, 2), handler(etcd, run_id, 1, 2)
+    assert os.environ[OWN_STORE] == "1"
     assert first.next_rendezvous().world_size == 1
     met = together(lambda: until_both_are_in(first), lambda: until_both_are_in(second))
     assert sorted(each.rank for each in met) == [0, 1]
@@ -155,6 +161,45 @@ def test_an_etcd_that_does_not_answer_is_named(run_id):
 
     with pytest.raises(RendezvousConnectionError, match=r"127\.0\.0\.1:1 did not answer.*retry_timeout"):
         handler(Nobody, run_id, retry_timeout="0")
+
+
+def signed(folder, *names):
+    """A key and a certificate for each name, signed by the authority of `folder`/ca.crt."""
+    if shutil.which("openssl") is None:
+        pytest.skip("needs openssl")
+
+    def openssl(*words):
+        subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
+
+    new = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    openssl("req", "-x509", *new, "-keyout", "ca.key", "-out", "ca.crt", "-subj", "/CN=authority")
+    (folder / "address").write_text("subjectAltName=IP:127.0.0.1")
+    for name in names:
+        openssl("req", *new, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
+        authority = ["-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-extfile", "address"]
+        openssl("x509", "-req", "-in", f"{name}.csr", *authority, "-out", f"{name}.crt")
+    return [{"cert": str(folder / f"{name}.crt"), "key": str(folder / f"{name}.key")} for name in names]
+
+
+def test_agents_reach_an_etcd_by_tls_that_asks_for_their_certificates(tmp_path, run_id):
+    server, agent = signed(tmp_path, "server", "agent")
+    authority = str(tmp_path / "ca.crt")
+    options = ["--cert-file", server["cert"], "--key-file", server["key"]]
+    options += ["--trusted-ca-file", authority, "--client-cert-auth"]
+    served = EtcdServer(tmp_path, *options, protocol="https")
+    try:
+        secure = {"protocol": "https", "cacert": authority}
+        agents = [handler(served, run_id, 2, 2, **secure, **agent) for _ in range(2)]
+        met = together(*(each.next_rendezvous for each in agents))
+        assert sorted(each.rank for each in met) == [0, 1]
+        for each in agents:
+            assert each.shutdown()
+        with pytest.raises(RendezvousConnectionError, match=r"(?i)certificate"):
+            handler(served, run_id, retry_timeout="0", **secure)
+        with pytest.raises(RendezvousConnectionError, match=r"(?i)certificate"):
+            handler(served, run_id, retry_timeout="0", protocol="https", **agent)
+    finally:
+        served.stop()
 
 
 def test_an_etcd_that_was_away_is_asked_again(etcd, run_id):

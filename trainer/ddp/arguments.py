@@ -31,6 +31,7 @@ class Settings:
     checkpoint_file: Path
     image_size: int
     seed: int
+    dropout: float | None
     steps: int | None
     checkpoint_every: int | None
     precision: str
@@ -83,11 +84,18 @@ def _add_further_flags(parser: argparse.ArgumentParser) -> None:
     add("--global-batch", type=_at_least(1), help="images per step of all ranks, in place of --batch-size")
     add("--image-size", type=_at_least(8), default=224, help="pixels of a side")
     add("--seed", type=_at_least(0), default=0, help="of weights, order, crops, flips and dropout")
+    add("--dropout", type=_probability, metavar="P", help="of the dropout layers, in place of their own")
     add("--steps", type=_at_least(1), help="end after so many steps, or after --epochs if that is less")
     add("--checkpoint-every", type=_at_least(1), metavar="STEPS", help="else once an epoch")
     add("--precision", choices=PRECISIONS, default="fp32", help="amp: bfloat16 by autocast, on CUDA")
     add("--samples", type=Path, metavar="FOLDER", help="write there which rank takes which images")
     add("--recovery", choices=("restart", "in-process"), default="restart", help="after a rank has died")
+
+
+def _probability(text: str) -> float:
+    if not 0 <= float(text) <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is not from 0 to 1")
+    return float(text)
 
 
 def _at_least(least: int) -> "type[int]":

@@ -26,9 +26,34 @@ def build_model(settings: Settings, classes: int) -> nn.Module:
             f"{', '.join(known[:3])} ... {', '.join(known[-2:])}"
         )
     torch.manual_seed(settings.seed)
-    options = {"init_weights": True} if settings.arch in ("googlenet", "inception_v3") else {}
-    model = torchvision.models.get_model(settings.arch, weights=None, num_classes=classes, **options)
+    try:
+        model = torchvision.models.get_model(
+            settings.arch, weights=None, num_classes=classes, **_options(settings)
+        )
+    except (AssertionError, ValueError) as error:
+        raise SettingsError(f"--arch {settings.arch} --image-size {settings.image_size}: {error}") from error
+    if settings.dropout is not None:
+        _set_dropout(model, settings)
     return model.double() if settings.precision == "fp64" else model
+
+
+def _options(settings: Settings) -> dict[str, Any]:
+    """What a classifier must be told beside its name; some are made for images of one size."""
+    if settings.arch in ("googlenet", "inception_v3"):
+        return {"init_weights": True}
+    if settings.arch.startswith("vit_"):
+        return {"image_size": settings.image_size}
+    if settings.arch.startswith("maxvit_"):
+        return {"input_size": (settings.image_size, settings.image_size)}
+    return {}
+
+
+def _set_dropout(model: nn.Module, settings: Settings) -> None:
+    layers = [each for each in model.modules() if isinstance(each, nn.Dropout)]
+    if not layers:
+        raise SettingsError(f"--dropout {settings.dropout}: {settings.arch} has no dropout: leave it out")
+    for layer in layers:
+        layer.p = settings.dropout
 
 
 class Learner:

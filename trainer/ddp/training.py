@@ -191,6 +191,8 @@ class Trainer:
         """The first rank of every host writes, since hosts may have no disk in common."""
         if self.place.used:
             self._account()
+        # The running means of BatchNorm are each rank's own, and the run may go on from any host's.
+        self.peers.align_buffers(self.learner.model)
         if os.environ.get("LOCAL_RANK", "0") == "0":
             checkpoint.save(self.settings.checkpoint_file, self.state_dict())
 

@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,9 +76,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--turns", type=_number(1, 99), default=1, metavar="N", help="runs of each size (1)")
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="where rows and charts go")
     parser.add_argument(
-        "--fccl-info", type=Path, default=Path("build/fccl-info"), metavar="FILE", help="what knows prices"
+        "--fccl-info", type=Path, default=_fccl_info(), metavar="FILE", help="what knows prices (%(default)s)"
     )
     return parser
+
+
+def _fccl_info() -> Path:
+    built = Path("build/fccl-info")
+    return built if built.is_file() else Path(sys.executable).with_name("fccl-info")
 
 
 def _number(least: int, most: int):

@@ -15,17 +15,23 @@ START_SECONDS = 60
 
 
 class EtcdServer:
-    """Runs on a free port of `address`; may be stopped for a while, and loses nothing then."""
+    """Runs on a free port of `address`; may be stopped for a while, and loses nothing then.
 
-    def __init__(self, folder: Path, *options: str, address: str = "127.0.0.1") -> None:
+    `protocol` is https where the options name certificates.
+    """
+
+    def __init__(
+        self, folder: Path, *options: str, address: str = "127.0.0.1", protocol: str = "http"
+    ) -> None:
         program = str(UNPACKED) if UNPACKED.exists() else shutil.which("etcd")
         if program is None:
             pytest.skip("needs etcd, which .ci/setup.sh fetches into build/etcd")
         self.endpoint = f"{address}:{_free_port()}"
-        peers = f"http://127.0.0.1:{_free_port()}"
+        served = f"{protocol}://{self.endpoint}"
+        peers, self._health = (f"http://127.0.0.1:{_free_port()}" for _ in range(2))
         self._command = [program, "--data-dir", str(folder / "etcd"), "--logger", "zap", *options]
-        self._command += ["--listen-client-urls", f"http://{self.endpoint}"]
-        self._command += ["--advertise-client-urls", f"http://{self.endpoint}", "--listen-peer-urls", peers]
+        self._command += ["--listen-client-urls", served, "--advertise-client-urls", served]
+        self._command += ["--listen-metrics-urls", self._health, "--listen-peer-urls", peers]
         self._command += ["--initial-advertise-peer-urls", peers, "--initial-cluster", f"default={peers}"]
         self._log = folder / "etcd.log"
         self.start()
@@ -48,7 +54,7 @@ class EtcdServer:
 
     def _serves(self) -> bool:
         try:
-            with urllib.request.urlopen(f"http://{self.endpoint}/health", timeout=2) as answer:
+            with urllib.request.urlopen(f"{self._health}/health", timeout=2) as answer:
                 return b'"true"' in answer.read()
         except OSError:
             return False

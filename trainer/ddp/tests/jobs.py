@@ -18,7 +18,10 @@ import numpy
 REPOSITORY = Path(__file__).parents[3]
 LIMIT_SECONDS = 280
 IMAGES = 48
-SMALL = ["--image-size", "32", "--lr", "0.01", "--seed", "5", "--print-freq", "1000", "--global-batch", "12"]
+BATCH = 12
+STEPS_OF_AN_EPOCH = IMAGES // BATCH
+SMALL = ["--image-size", "32", "--lr", "0.01", "--seed", "5", "--print-freq", "1000"]
+SMALL += ["--global-batch", str(BATCH)]
 QUICK_MEETING = "last_call_timeout=1,keep_alive_interval=1,keep_alive_max_attempt=3"
 
 
@@ -52,6 +55,14 @@ class Job:
         for file in (self.folder / "samples").glob("*.jsonl"):
             whole += [json.loads(line) for line in file.read_text().splitlines(True) if line.endswith("\n")]
         return whole
+
+    @property
+    def first_steps(self) -> list[int]:
+        """The step that each attempt began with."""
+        first: dict[int, int] = {}
+        for line in self.lines():
+            first[line["attempt"]] = min(line["step"], first.get(line["attempt"], line["step"]))
+        return [first[attempt] for attempt in sorted(first)]
 
     def ranks(self) -> dict[int, int]:
         """The ranks' processes that live, and their ids."""
@@ -102,10 +113,10 @@ class Job:
             time.sleep(0.02)
 
     def kill_a_rank(self, chance: random.Random, *agents: subprocess.Popen) -> tuple[int, int]:
-        """kill -9 of a random rank at a random step of the first epoch; returns both."""
-        step = chance.randrange(1, IMAGES // 12)
+        """kill -9 of a random rank at a random step but the last two; returns both."""
+        step = chance.randrange(self.epochs * STEPS_OF_AN_EPOCH - 2)
         self.wait_for_step(step, *agents)
-        time.sleep(chance.uniform(0, 0.1))
+        time.sleep(chance.uniform(0, 0.05))
         rank, process = chance.choice(sorted(self.ranks().items()))
         os.kill(process, signal.SIGKILL)
         return rank, step
@@ -136,7 +147,7 @@ def assert_every_image_once(job: Job) -> None:
     assert sorted(taken) == list(range(job.epochs))
     for epoch, ids in taken.items():
         expected = numpy.random.default_rng((5, epoch)).permutation(IMAGES).tolist()
-        assert ids == expected[: len(ids)] and len(ids) > IMAGES - 12, f"epoch {epoch}"
+        assert ids == expected[: len(ids)] and len(ids) > IMAGES - BATCH, f"epoch {epoch}"
 
 
 def assert_little_was_redone(job: Job) -> None:

@@ -40,7 +40,9 @@ def test_a_global_batch_is_shared_equally_or_refused() -> None:
         settings.batch_of_a_rank(5)
 
 
-@pytest.mark.parametrize("words", ["--steps 0", "--epochs x", "--dist-backend mpi", "--precision bf8"])
+@pytest.mark.parametrize(
+    "words", ["--steps 0", "--epochs x", "--dist-backend mpi", "--precision bf8", "--dropout 2"]
+)
 def test_a_value_that_cannot_work_ends_with_status_two(words: str) -> None:
     with pytest.raises(SystemExit) as ended:
         parse([*words.split(), "/images"])

@@ -113,3 +113,33 @@ def test_a_run_whose_rank_dies_goes_on_in_its_folder_as_if_none_had(tmp_path: Pa
     )
     assert all(torch.equal(before[name], after[name]) for name in before)
     assert not (cut / "resume").exists()
+
+
+@pytest.mark.slow
+def test_a_run_that_was_killed_goes_on_with_fewer_ranks_where_it_is_told_to(tmp_path: Path) -> None:
+    model, data = write_model(tmp_path / "tiny"), write_alpaca(tmp_path / "alpaca.json", 120)
+    words = ["--model_name", str(model), "--data_path", str(data), "--output_dir", str(tmp_path), *SHORT]
+    words += [*EXACT, "--enable_fsdp", "--num_epochs", "1", "--norun_validation", "--save_every", "5"]
+    process = start(tmp_path, ["--standalone", "--nproc-per-node", "2"], *words)
+    metrics = tmp_path / "metrics.jsonl"
+    deadline = time.monotonic() + LIMIT_SECONDS
+    while time.monotonic() < deadline and not (metrics.exists() and metrics.read_text().count("\n") >= 8):
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.02)
+    ranks = ranks_of(tmp_path)
+    process.kill()
+    process.communicate()
+    while any(Path(f"/proc/{rank}").exists() for rank in ranks):
+        time.sleep(0.02)
+    before = lines_of(tmp_path)
+    process = start(tmp_path, ["--standalone", "--nproc-per-node", "1"], *words, "--auto_resume")
+    printed, _ = process.communicate(timeout=LIMIT_SECONDS)
+    assert process.returncode == 0, printed
+    lines = lines_of(tmp_path)
+    kept = [line for line in lines if line["attempt"] == before[0]["attempt"]]
+    assert len(kept) in (5, 10) and kept == before[: len(kept)]
+    assert [line["step"] for line in lines] == list(range(1, len(lines) + 1))
+    assert {len(line["samples"]) for line in kept} == {4}
+    assert {len(line["samples"]) for line in lines[len(kept) :]} == {2}
+    taken = [sample for line in lines for sample in line["samples"]]
+    assert len(taken) == len(set(taken)) and max(taken) < len(taken) + 2

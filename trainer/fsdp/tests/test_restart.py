@@ -62,6 +62,7 @@ def test_killed_rank_is_restarted_and_the_run_goes_on_in_its_folder(
 ) -> None:
     undisturbed = runs.of(2, "", base=[*LONG])
     restarts = ("--standalone", "--nproc-per-node", "2", "--max-restarts", "2")
+    began = time.time()
     process = start(tmp_path, launcher=restarts)
     kill_a_rank_at(15, tmp_path, rank)
     printed, _ = process.communicate(timeout=LIMIT_SECONDS)
@@ -72,6 +73,7 @@ def test_killed_rank_is_restarted_and_the_run_goes_on_in_its_folder(
     attempts = [line["attempt"] for line in metrics]
     assert attempts == sorted(attempts) and len(set(attempts)) == 2
     assert attempts[9] != attempts[29]
+    assert began < attempts[0] / 1000 and attempts[29] / 1000 < time.time()
     summary = json.loads((folder / "summary.json").read_text())
     assert (summary["status"], summary["attempts"], summary["steps"]) == ("finished", 2, 30)
     apart = max(abs(line["loss"] - undisturbed.losses[line["step"]]) for line in metrics)

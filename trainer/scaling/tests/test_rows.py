@@ -1,9 +1,12 @@
 """Rows of a chart, from runs that are made up."""
 
+import csv
+import json
 from pathlib import Path
 
 import pytest
 
+from trainer.scaling import figures
 from trainer.scaling.arguments import parse
 from trainer.scaling.figures import draw_measured
 from trainer.scaling.rows import rows_of, write
@@ -43,6 +46,43 @@ def test_rows_and_charts_are_written(rows: list[dict], tmp_path: Path) -> None:
     write(tmp_path, "scaling", rows, {"cores": 2})
     draw_measured(tmp_path / "scaling.png", rows, 2)
     assert {file.name for file in tmp_path.iterdir()} == {"scaling.json", "scaling.csv", "scaling.png"}
+    assert json.loads((tmp_path / "scaling.json").read_text()) == {"cores": 2, "rows": rows}
+    with (tmp_path / "scaling.csv").open() as file:
+        table = list(csv.DictReader(file))
+    assert table == [{name: str(value) for name, value in row.items()} for row in rows]
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list:
+    """The axes of the pictures that the test draws."""
+    seen: list = []
+    finish = figures._finish
+
+    def look(figure: object, places: object, path: Path) -> None:
+        seen.extend(figure.axes)
+        finish(figure, places, path)
+
+    monkeypatch.setattr(figures, "_finish", look)
+    return seen
+
+
+def test_every_chart_says_how_it_was_measured_and_throughput_has_the_ideal_line(
+    rows: list[dict], tmp_path: Path, drawn: list
+) -> None:
+    draw_measured(tmp_path / "scaling.png", rows, 2)
+    names = ["tokens per second", "seconds of an epoch", "MiB of state per rank"]
+    names += ["percent of a step in collectives"]
+    assert [axes.get_title() for axes in drawn] == [f"{name} (emulated, 2 cores)" for name in names]
+    lines = {line.get_label(): list(map(float, line.get_ydata())) for line in drawn[0].lines}
+    assert set(lines) == {"1 rails", "2 rails", "ideal"}
+    assert lines["ideal"] == [rows[0]["per_second"], 2 * rows[0]["per_second"]]
+    assert lines["2 rails"] == [row["per_second"] for row in rows if row["rails"] == 2]
+
+
+def test_a_chart_of_real_work_on_one_host_claims_no_emulation(tmp_path: Path, drawn: list) -> None:
+    alone = rows_of({Size(1, ranks, 0): [measured(0.5, ranks)] for ranks in (1, 2)}, 0.0)
+    draw_measured(tmp_path / "scaling.png", alone, 2)
+    assert drawn[0].get_title() == "tokens per second (2 cores)"
 
 
 @pytest.mark.parametrize(
