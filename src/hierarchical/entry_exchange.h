@@ -19,6 +19,7 @@ class EntryExchange {
   // The caller keeps the lane longer than this.
   explicit EntryExchange(WireLane& lane);
 
+  WireEntries& entries() { return entries_; }
   const WireEntries& entries() const { return entries_; }
 
   // Begins a call, which the caller keeps until the next one. `content`: each member's content travels with the entries.

@@ -27,6 +27,7 @@ class InterHostCall {
 
   WireLane& lane() { return *lane_; }
   const WireLane& lane() const { return *lane_; }
+  EntryExchange& exchange() { return exchange_; }
   const WireEntries& entries() const { return exchange_.entries(); }
 
   // Takes this member's part of the next call, once the last one has ended. A side in staging memory gets that memory here.
