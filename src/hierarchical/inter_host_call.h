@@ -8,11 +8,11 @@
 #include <optional>
 #include <vector>
 
+#include "hierarchical/entry_exchange.h"
 #include "hierarchical/plan_executor.h"
 #include "hierarchical/task.h"
 #include "waiting/counter.h"
 #include "waiting/wait.h"
-#include "wire/entries.h"
 
 namespace fccl::core {
 
@@ -27,8 +27,8 @@ class InterHostCall {
 
   WireLane& lane() { return *lane_; }
   const WireLane& lane() const { return *lane_; }
-  WireEntries& entries() { return entries_; }
-  const WireEntries& entries() const { return entries_; }
+  EntryExchange& exchange() { return exchange_; }
+  const WireEntries& entries() const { return exchange_.entries(); }
 
   // Takes this member's part of the next call, once the last one has ended. A side in staging memory gets that memory here.
   void prepare(const WireTask& task);
@@ -54,34 +54,26 @@ class InterHostCall {
   // Stands for a rank in waits for the network, since the awaited peer changes.
   static constexpr int kWire = -1;
 
-  // Return a rank that the call waits for, and a rank whose call differs, or -1.
+  // Return a rank that the call waits for, and a rank whose call was found to differ, or -1.
   int awaited_rank() const;
   int differing_rank() const;
   CallInFull call_of(int rank) const;
 
  private:
-  bool enter();
-  bool enter(int member);
-  bool read_entries();
   uint64_t room() const;
   void deliver();
   const Collective& row() const { return task_.call.signature.row(); }
-  int chunk_for(int member) const;
   int chunk_from(int member) const;
-  size_t gather(int chunk, std::byte* into) const;
   void take(int member);
   void reduce();
 
   std::unique_ptr<WireLane> lane_;
-  WireEntries entries_;
+  EntryExchange exchange_;
   WireTask task_;
   std::optional<PlanExecutor> executor_;
   std::vector<std::byte> staged_input_, staged_output_;
   uint64_t ready_ = 0, released_ = 0;
   std::atomic<uint64_t> received_{0}, done_{0}, ended_{1};
-  int entered_ = 1, read_ = 1;  // peers below this one: told of the call, heard from
-  int awaited_ = 0;
-  int differing_ = -1;
 };
 
 }  // namespace fccl::core

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "hierarchical/entry_exchange.h"
 #include "kernels/copy.h"
-#include "wire/entries.h"
 #include "wire/lane.h"
 
 namespace fccl::core {
@@ -51,9 +51,9 @@ class PlanExecutor::Walk {
   size_t block_ = 0;  // index among the chunk's blocks
 };
 
-PlanExecutor::PlanExecutor(WireLane& lane, const WireEntries& entries, const WireTask& task)
+PlanExecutor::PlanExecutor(WireLane& lane, EntryExchange& exchange, const WireTask& task)
     : lane_(lane),
-      entries_(entries),
+      exchange_(exchange),
       task_(task),
       steps_(*task.steps),
       awaited_(lane.members() > 1 ? lane.peer(1) : lane.me()) {
@@ -62,19 +62,19 @@ PlanExecutor::PlanExecutor(WireLane& lane, const WireEntries& entries, const Wir
   find(receiving_, false);
 }
 
-bool PlanExecutor::advance(uint64_t ready, uint64_t room) {
+void PlanExecutor::advance(uint64_t ready, uint64_t room) {
   const uint64_t slices = task_.slices();
   bool moved = true;
-  while (moved && differing_ < 0) {
+  while (moved && exchange_.differing() < 0) {
     moved = false;
     if (sending_.slice < std::min(slices, ready)) moved |= send_one();
     if (receiving_.slice < std::min(slices, room)) moved |= receive_one(ready);
     lane_.landing().grant();
     lane_.progress();
+    exchange_.advance();
   }
   if (sending_.slice < slices && sending_.step < steps_.size() && lane_.has_failed(steps_[sending_.step].peer))
     awaited_ = steps_[sending_.step].peer;
-  return differing_ < 0;
 }
 
 bool PlanExecutor::send_one() {
@@ -114,9 +114,8 @@ bool PlanExecutor::receive(const Step& step) {
   const size_t bytes = message_bytes(step, slice);
   if (bytes == 0) return true;
   awaited_ = step.peer;
-  if (!entries_.has_entered(step.peer)) return false;
-  if (!entries_.agrees(step.peer)) {
-    differing_ = step.peer;
+  if (!exchange_.knows(step.peer)) {
+    awaited_ = exchange_.awaited();
     return false;
   }
   if (!lane_.landing().has_arrived(step.peer, bytes)) return false;

@@ -9,7 +9,7 @@
 
 namespace fccl::core {
 
-class WireEntries;
+class EntryExchange;
 class WireLane;
 
 // It lives as long as the call that the lane has begun. Sending and receiving (with additions) advance side by side, each in
@@ -17,18 +17,17 @@ class WireLane;
 // blocked, so members that all send cannot block each other.
 class PlanExecutor {
  public:
-  // `entries` are those of the lane.
-  PlanExecutor(WireLane& lane, const WireEntries& entries, const WireTask& task);
+  // `exchange` is that of the same call.
+  PlanExecutor(WireLane& lane, EntryExchange& exchange, const WireTask& task);
 
-  // Does as much as is possible now: sends and additions of the first `ready` slices, and receives of the first `room` slices.
-  // Returns false once it has found a member whose call differs.
-  bool advance(uint64_t ready, uint64_t room);
+  // Does as much as is possible now: sends and additions of the first `ready` slices, receives of the first `room` slices, and
+  // the exchange. It does no more once the exchange has found a call that differs.
+  void advance(uint64_t ready, uint64_t room);
   // received: slices whose output is there; done: slices whose input, too, is no longer needed.
   uint64_t received() const { return receiving_.slice; }
   uint64_t done() const { return std::min(receiving_.slice, sending_.slice); }
   // Returns a member that the call waits for.
   int awaited_member() const { return awaited_; }
-  int differing_member() const { return differing_; }
 
  private:
   // The next step of one kind.
@@ -54,7 +53,7 @@ class PlanExecutor {
   size_t message_bytes(const plan::Step& step, uint64_t slice) const;
 
   WireLane& lane_;
-  const WireEntries& entries_;
+  EntryExchange& exchange_;
   const WireTask& task_;
   const plan::Steps& steps_;
   Cursor sending_, receiving_;
@@ -62,7 +61,6 @@ class PlanExecutor {
   const plan::Step* staged_ = nullptr;
   uint64_t staged_slice_ = 0;
   int awaited_;
-  int differing_ = -1;
 };
 
 }  // namespace fccl::core

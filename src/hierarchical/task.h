@@ -72,6 +72,7 @@ struct WireTask {
   CallInFull call;
   const plan::Steps* steps = nullptr;  // this member's; null: the payload travels with the entries
   int root = -1;                       // the member on the root's host
+  bool by_dissemination = false;       // how the members tell each other of the call: as EntryRounds says
   // `input` is what the host contributes; the call puts data of other hosts, and sums, into `output`. If both are the user's
   // buffers, they may be the same memory.
   WireSide input;
@@ -84,6 +85,8 @@ struct WireTask {
   Scalar divisor;  // for `total`
 
   uint64_t slices() const { return input.pieces.slices; }
+  // Returns the size of an element of what members give each other before it is added.
+  size_t wire_element_bytes() const { return call.signature.row().reduces ? partial_bytes : element_bytes; }
 };
 
 }  // namespace fccl::core

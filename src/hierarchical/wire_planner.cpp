@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/rounding.h"
+#include "hierarchical/entry_rounds.h"
 #include "plan/catalog.h"
 
 namespace fccl::core {
@@ -17,6 +18,7 @@ constexpr size_t kUnit = 64;
 constexpr size_t kUnitOfPairs = 8;
 // Memory per slice for pieces that lie in no buffer of the user.
 constexpr size_t kStagedBytes = size_t{2} << 20;
+constexpr int kMostHostsToEach = 3;
 
 // Returns the bytes of a block; the average for blocks with counts of their own, the longest for pairs of ranks.
 size_t bytes_of(const Call& call, int ranks, size_t longest) {
@@ -60,7 +62,11 @@ const Blocks& WirePlanner::blocks_of(const Signature& signature, bool is_whole, 
 WirePlan WirePlanner::wire_plan_of(const Call& call, size_t longest) {
   const fcclColl_t collective = even_form(call.signature.collective);
   const int preferred = preferred_algorithm(collective);
-  WirePlan wire_plan{.beside_entries = preferred < 0 && fits_beside_entries(call, longest), .pieces = {}};
+  std::optional<size_t> bytes = preferred < 0 ? bytes_in_one_slice(call, longest) : std::nullopt;
+  if (bytes && *bytes > settings_.payload_bytes) bytes = std::nullopt;
+  WirePlan wire_plan{.beside_entries = bytes.has_value(),
+                     .by_dissemination = goes_by_dissemination(call.signature.row(), bytes),
+                     .pieces = {}};
   if (wire_plan.beside_entries) {
     wire_plan.is_whole = true;
     cut(wire_plan, call, longest, {.slices = 1, .most_chunks = 1});
@@ -83,11 +89,22 @@ WirePlan WirePlanner::wire_plan_of(const Call& call, size_t longest) {
   return wire_plan;
 }
 
-bool WirePlanner::fits_beside_entries(const Call& call, size_t longest) const {
+std::optional<size_t> WirePlanner::bytes_in_one_slice(const Call& call, size_t longest) const {
   const Signature& signature = call.signature;
   const size_t elements = layout_of(call, true, longest).most() / size_of(signature.result_type());
   const size_t bytes = elements * widest_element(signature);
-  return bytes <= limit(signature, true, 1) && load_of(signature, true).in_message * bytes <= settings_.payload_bytes;
+  if (bytes > limit(signature, true, 1)) return std::nullopt;
+  return load_of(signature, true).in_message * bytes;
+}
+
+// Between few hosts each tells all others, at once: dissemination would save no message. So it does with content that differs
+// for each other one, and with content of which a message by dissemination would not hold enough.
+bool WirePlanner::goes_by_dissemination(const Collective& row, std::optional<size_t> bytes_beside_entries) const {
+  const int hosts = columns_.hosts();
+  if (hosts <= kMostHostsToEach) return false;
+  if (!bytes_beside_entries) return true;
+  if (row.givers == Who::all && row.input == Extent::block_per_rank) return false;
+  return *bytes_beside_entries * static_cast<size_t>(EntryRounds::most_contents(hosts, row)) <= settings_.payload_bytes;
 }
 
 // Returns the algorithm's place in the catalog, or -1.

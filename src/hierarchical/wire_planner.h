@@ -3,6 +3,7 @@
 
 #include <array>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,7 @@ struct WireSettings {
 struct WirePlan {
   const plan::Steps* steps = nullptr;
   bool beside_entries = false;
+  bool by_dissemination = false;  // how the entries go, as EntryRounds says
   bool is_whole = false;  // one chunk for all hosts; the call has one buffer
   bool hands_on = false;  // the plan forwards chunks that came, so the host's own contribution must be in the output, too
   Pieces pieces;  // in elements of the result's type; with a block for each pair of ranks, as if all blocks were as long as the
@@ -74,8 +76,9 @@ class WirePlanner {
     int slices, most_chunks;
   };
 
-  // True if a column's payload goes in one slice, and within the entries.
-  bool fits_beside_entries(const Call& call, size_t longest) const;
+  // Returns the bytes that a column of one host gives to another, if they go in one slice.
+  std::optional<size_t> bytes_in_one_slice(const Call& call, size_t longest) const;
+  bool goes_by_dissemination(const Collective& row, std::optional<size_t> bytes_beside_entries) const;
   Load load_of(const Signature& signature, bool is_whole) const;
   Layout layout_of(const Call& call, bool is_whole, size_t longest) const;
   size_t limit(const Signature& signature, bool is_whole, int most_chunks) const;

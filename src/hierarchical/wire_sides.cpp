@@ -81,6 +81,7 @@ WireTask wire_task_of(const RelayContext& context) {
   WireTask task{.call = {context.task.number, signature},
                 .steps = context.wire_plan.steps,
                 .root = signature.root < 0 ? -1 : columns.host_of(signature.root),
+                .by_dissemination = context.wire_plan.by_dissemination,
                 .input = has_pairs ? input_of_pairs(context) : input_of(context),
                 .output = has_pairs ? output_of_pairs(context) : output_of(context),
                 .output_is_taken = context.rounds.has_down,

@@ -164,7 +164,8 @@ TEST_P(HostDeath, with_forks_that_live_on_reaches_every_survivor) {
 std::string name_of_victims(const ::testing::TestParamInfo<Victims>& info) { return info.param.name; }
 
 INSTANTIATE_TEST_SUITE_P(Of, HostDeath,
-                         ::testing::Values(Victims{"rank_0", kTwoAndTwo, {0}}, Victims{"a_host", kTwoAndTwo, {2, 3}}),
+                         ::testing::Values(Victims{"rank_0", kTwoAndTwo, {0}}, Victims{"a_host", kTwoAndTwo, {2, 3}},
+                                           Victims{"one_of_five_hosts", kFiveHosts, {3}}),
                          name_of_victims);
 
 INSTANTIATE_TEST_SUITE_P(Long, HostDeath,

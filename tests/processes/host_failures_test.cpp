@@ -46,6 +46,11 @@ INSTANTIATE_TEST_SUITE_P(Of, HostMismatch,
                                             ::testing::Values(10, 800'000)),
                          name_of_mismatch);
 
+INSTANTIATE_TEST_SUITE_P(OfMany, HostMismatch,
+                         ::testing::Combine(::testing::Values(kFiveHosts), ::testing::Values(1, 3),
+                                            ::testing::Values(10, 800'000)),
+                         name_of_mismatch);
+
 INSTANTIATE_TEST_SUITE_P(Long, HostMismatch,
                          ::testing::Combine(::testing::Values(kTwoAndTwo, kInTurn), ::testing::Values(0, 2, 3),
                                             ::testing::Values(10, 800'000)),
@@ -276,7 +281,7 @@ TEST_P(HostLeaving, by_revoking_from_another_thread_ends_blocked_calls_on_every_
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, HostLeaving, ::testing::Values(kThreeAndOne), name_of_hosts);
+INSTANTIATE_TEST_SUITE_P(Of, HostLeaving, ::testing::Values(kThreeAndOne, kFiveHosts), name_of_hosts);
 INSTANTIATE_TEST_SUITE_P(Long, HostLeaving, ::testing::Values(kTwoAndOneAndOne), name_of_hosts);
 
 void live_and_leave_nothing(const Seat& seat, int lives) {

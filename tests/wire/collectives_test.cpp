@@ -1,6 +1,8 @@
 // The wire phases: every collective, by every algorithm and beside the entries, over networks kind and unkind.
 #include <gtest/gtest.h>
 
+#include <bit>
+
 #include "wire/bent_transport.h"
 #include "wire/calls.h"
 
@@ -24,6 +26,19 @@ TEST_P(WirePhase, is_right_for_any_number_of_members_and_every_root) {
     for (int root = 0; root < members; ++root) {
       Calls calls = calls_of(37, 2);
       calls.root = root;
+      ASSERT_TRUE(run_calls(group, calls)) << members << " members, root " << root;
+    }
+  }
+}
+
+// Twelve bytes of each member fit beside the entries of up to 40.
+TEST_P(WirePhase, is_right_by_dissemination) {
+  for (const int members : {4, 5, 6, 7, 9, 13, 16}) {
+    Group group({.members = members});
+    for (const int root : {0, members / 2, members - 1}) {
+      Calls calls = calls_of(3, 3);
+      calls.root = root;
+      calls.in_place = members % 2 == 0;
       ASSERT_TRUE(run_calls(group, calls)) << members << " members, root " << root;
     }
   }
@@ -91,6 +106,16 @@ TEST_P(WirePhase, is_right_between_members_with_unequal_numbers_of_rails) {
     const Calls calls = calls_of(count, 2);
     if (!fits(calls, group)) continue;
     ASSERT_TRUE(run_calls(group, calls));
+  }
+}
+
+TEST(WireEntriesTest, of_a_short_call_are_the_logarithm_of_the_members_for_each_of_them) {
+  for (const int members : {2, 3, 4, 5, 8, 16, 33, 64}) {
+    Group group({.members = members});
+    const uint64_t before = group.fabric().counts().operations.load();
+    ASSERT_TRUE(run_calls(group, {.way = {fcclCollAllReduce, "entries"}, .dtype = fcclInt64, .count = 1, .times = 3}));
+    const auto rounds = static_cast<uint64_t>(std::bit_width(static_cast<unsigned>(members - 1)));
+    EXPECT_EQ(group.fabric().counts().operations.load() - before, 3 * rounds * static_cast<uint64_t>(members)) << members;
   }
 }
 

@@ -54,6 +54,27 @@ TEST(WireMismatch, between_entries_and_slices_is_found_by_every_member) {
   expect_difference(fcclCollAllGather, 8, 7, "entries");
 }
 
+// Of five members, member 1 makes another call. It and the one after it find that; the others hear of nobody that all agree.
+void expect_difference_by_dissemination(size_t count) {
+  Group group({.members = 5});
+  group.deadline = 500ms;
+  group.run([&](int member) {
+    CallBuffer buffer(fcclCollAllReduce, member == 1 ? count + 1 : count);
+    const auto outcome = group.call(member, buffer.call, 7, "");
+    if (member == 1 || member == 2) {
+      ASSERT_TRUE(outcome) << outcome.error().message;
+      ASSERT_TRUE(std::holds_alternative<Differs>(*outcome));
+      EXPECT_EQ(std::get<Differs>(*outcome).rank, member - 1);
+      EXPECT_EQ(group.entries(member).call_of(member - 1).signature.count, member == 1 ? count : count + 1);
+    } else {
+      ASSERT_FALSE(outcome) << "member " << member << " took the calls for equal";
+    }
+  });
+}
+
+TEST(WireMismatch, of_a_short_call_lets_no_member_end_it) { expect_difference_by_dissemination(3); }
+TEST(WireMismatch, of_a_long_call_lets_no_member_end_it) { expect_difference_by_dissemination(9000); }
+
 // A link to the only peer fails; the reason names it.
 TEST(WireFailure, of_a_link_that_reports_its_loss_names_the_peer) {
   for (const char* algorithm : {"pairwise", "entries"}) {

@@ -55,9 +55,12 @@ class Group {
   const GroupShape& shape() const { return shape_; }
   simulated::Fabric& fabric() { return fabric_; }
   const Columns& columns(int rank) { return *members_[rank]->columns; }
-  // The lane, its entries and the endpoint of a rank that has a column.
+  // The lane, its exchange, its entries and the endpoint of a rank that has a column.
   WireLane& lane(int rank, int lane = 0) { return members_[rank]->sides[lane]->hierarchical->inter_host_call->lane(); }
-  WireEntries& entries(int rank, int lane = 0) { return members_[rank]->sides[lane]->hierarchical->inter_host_call->entries(); }
+  EntryExchange& exchange(int rank, int lane = 0) {
+    return members_[rank]->sides[lane]->hierarchical->inter_host_call->exchange();
+  }
+  WireEntries& entries(int rank, int lane = 0) { return exchange(rank, lane).entries(); }
   Endpoint& endpoint(int rank) { return *members_[rank]->endpoint; }
   // Ends a rank at once, whatever is under way.
   void destroy(int rank) { members_[rank].reset(); }

@@ -74,9 +74,9 @@ TEST(WireLane, costs_next_to_nothing_while_nobody_calls) {
 }
 
 TEST(WireLane, sends_a_small_gather_in_one_message_to_each_peer) {
-  Group group({.members = 4});
+  Group group({.members = 3});
   ASSERT_TRUE(run_calls(group, {.way = {fcclCollAllGather, "entries"}, .count = 8}));
-  EXPECT_EQ(group.fabric().counts().operations, 4u * 3u);
+  EXPECT_EQ(group.fabric().counts().operations, 3u * 2u);
 }
 
 TEST(WireLane, waits_to_enter_until_its_entry_of_two_calls_before_has_ended) {
@@ -125,20 +125,20 @@ TEST(PlanExecutor, goes_as_far_as_its_input_is_ready) {
   const Bytes other = input_of(1, kBytes, 0);
   std::copy(other.begin(), other.end(), buffers[1].begin() + kBytes);
   std::vector<WireTask> tasks;
+  tasks.reserve(2);
   for (int m = 0; m < 2; ++m) {
     const Call call{{fcclCollAllGather, fcclInt8, ReduceOp::sum, -1, kBytes}, buffers[m].data(), buffers[m].data(), {}};
     tasks.push_back(task_of(call, group.columns(m).by_rank(0), {Layout::of_many(kBytes, 2 * kBytes), 0, kSlice, 3}, steps[m]));
-    group.entries(m).begin(tasks.back().call);
-    group.entries(m).enter(1 - m, 0);
+    group.exchange(m).begin(tasks.back(), false);
   }
-  PlanExecutor first(group.lane(0), group.entries(0), tasks[0]), second(group.lane(1), group.entries(1), tasks[1]);
+  PlanExecutor first(group.lane(0), group.exchange(0), tasks[0]), second(group.lane(1), group.exchange(1), tasks[1]);
   const Deadline deadline = Deadline::after(20s);
   for (uint64_t ready = 1; ready <= 3; ++ready) {
     const auto offset = static_cast<ptrdiff_t>((ready - 1) * kSlice);
     std::copy_n(made.begin() + offset, kSlice, buffers[0].begin() + offset);
     while (!deadline.passed() && (first.done() < ready || second.received() < ready)) {
-      ASSERT_TRUE(first.advance(ready, 3));
-      ASSERT_TRUE(second.advance(3, 3));
+      first.advance(ready, 3);
+      second.advance(3, 3);
     }
     EXPECT_EQ(first.done(), ready);
     EXPECT_EQ(second.received(), ready);
@@ -156,19 +156,19 @@ TEST(PlanExecutor, receives_only_what_there_is_room_for) {
   const std::vector<plan::Steps> steps{plan::steps_of(algorithm, {2, 0}, 0), plan::steps_of(algorithm, {2, 0}, 1)};
   std::vector<Bytes> buffers(2, Bytes(384, kPoison));
   std::vector<WireTask> tasks;
+  tasks.reserve(2);
   for (int m = 0; m < 2; ++m) {
     const Call call{{fcclCollAllGather, fcclInt8, ReduceOp::sum, -1, 192}, buffers[m].data(), buffers[m].data(), {}};
     tasks.push_back(task_of(call, group.columns(m).by_rank(0), {Layout::of_many(192, 384), 0, 64, 3}, steps[m]));
-    group.entries(m).begin(tasks.back().call);
-    group.entries(m).enter(1 - m, 0);
+    group.exchange(m).begin(tasks.back(), false);
   }
-  PlanExecutor first(group.lane(0), group.entries(0), tasks[0]), second(group.lane(1), group.entries(1), tasks[1]);
+  PlanExecutor first(group.lane(0), group.exchange(0), tasks[0]), second(group.lane(1), group.exchange(1), tasks[1]);
   const Deadline deadline = Deadline::after(20s);
   while ((first.received() < 1 || second.received() < 3) && !deadline.passed()) {
-    ASSERT_TRUE(first.advance(3, 1));
-    ASSERT_TRUE(second.advance(3, 3));
+    first.advance(3, 1);
+    second.advance(3, 3);
   }
-  for (int i = 0; i < 100; ++i) ASSERT_TRUE(first.advance(3, 1));
+  for (int i = 0; i < 100; ++i) first.advance(3, 1);
   EXPECT_EQ(first.received(), 1u);
   EXPECT_EQ(second.received(), 3u);
 }
@@ -189,24 +189,26 @@ TEST(PlanExecutor, keeps_its_input_until_all_of_it_is_staged) {
   const plan::Steps steps = plan::steps_of(algorithm_of(fcclCollAllReduce, "direct"), {2, 0}, 0);
   WireTask task = task_of(call, group.columns(0).whole(0), {Layout::of_many(4, 4), 2, 16, 1}, steps);
   task.total = total_kernel(fcclInt32, ReduceOp::sum, WireType::call);
-  for (int m = 0; m < 2; ++m) {
-    group.entries(m).begin(task.call);
-    group.entries(m).enter(1 - m, 0);
-  }
+  group.exchange(0).begin(task, false);
+  group.entries(1).begin(task.call);
+  group.entries(1).enter(0, 0);
   first.take_stage();
   first.send(1, 64);
   std::memcpy(second.take_stage(), &part, sizeof(part));
   second.send(0, sizeof(part));
   wait_for_message(first, sizeof(part));
-  PlanExecutor exchange(first, group.entries(0), task);
-  EXPECT_TRUE(exchange.advance(1, 1));
-  EXPECT_EQ(exchange.done(), 0u);
+  PlanExecutor executor(first, group.exchange(0), task);
+  executor.advance(1, 1);
+  EXPECT_EQ(executor.done(), 0u);
   EXPECT_EQ(value, 5);
   wait_for_message(second, 64);
   second.landing().receive(0, 64);
   second.landing().consume(0);
   second.landing().grant();
-  while (exchange.advance(1, 1) && exchange.done() == 0 && !deadline.passed()) second.progress();
+  while (executor.done() == 0 && !deadline.passed()) {
+    executor.advance(1, 1);
+    second.progress();
+  }
   EXPECT_EQ(value, 12);
   wait_for_message(second, sizeof(part));
   int32_t sent = 0;

@@ -65,6 +65,33 @@ TEST(WirePlanner, sends_beside_the_entries_what_fits_into_their_payload) {
   }
 }
 
+TEST(WirePlanner, spreads_entries_by_dissemination_between_more_than_three_hosts) {
+  const Signature all_reduce{fcclCollAllReduce, fcclInt8, ReduceOp::sum, -1, 8};
+  const auto is_spread = [&](const Columns& columns, const Signature& signature) {
+    WirePlanner planner(columns, settings_with_slots_of(size_t{1} << 30));
+    return planner.wire_plan_of({signature}, 0).by_dissemination;
+  };
+  EXPECT_TRUE(is_spread(kColumns, all_reduce));
+  EXPECT_FALSE(is_spread(Columns({{0}, {1}, {2}}, 0), all_reduce));
+  // Each of the others gets different data, so each is told at once.
+  EXPECT_FALSE(is_spread(kColumns, {fcclCollReduceScatter, fcclInt8, ReduceOp::sum, -1, 8}));
+}
+
+TEST(WirePlanner, spreads_content_only_if_a_message_holds_that_of_half_of_the_hosts) {
+  WirePlanner planner(kColumns, settings_with_slots_of(size_t{1} << 30));
+  const auto plan_of = [&](fcclColl_t collective, size_t count) {
+    return planner.wire_plan_of({Signature{collective, fcclInt8, ReduceOp::sum, 0, count}}, 0);
+  };
+  EXPECT_TRUE(plan_of(fcclCollReduce, 2048).by_dissemination);
+  EXPECT_FALSE(plan_of(fcclCollReduce, 2112).by_dissemination);
+  EXPECT_TRUE(plan_of(fcclCollReduce, 2112).beside_entries);
+  // The root alone has content.
+  EXPECT_TRUE(plan_of(fcclCollBroadcast, 4096).by_dissemination);
+  EXPECT_TRUE(plan_of(fcclCollBroadcast, 4096).beside_entries);
+  // A plan moves the data, so the entries are empty.
+  EXPECT_TRUE(plan_of(fcclCollReduce, 1 << 20).by_dissemination);
+}
+
 TEST(WirePlanner, sends_nothing_beside_the_entries_that_is_longer_than_a_slot_of_the_host) {
   WirePlanner planner(kColumns, {.costs = kCosts, .slot_bytes = size_t{1} << 30, .host_slot_bytes = 256});
   const auto plan_of = [&](size_t count) {

@@ -1,0 +1,58 @@
+// EntryRounds: says in which rounds the members of a column tell each other of a call, and what each message carries.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+
+#include "base/collective.h"
+
+namespace fccl::core {
+
+// A value, the same on all members. In round i a member tells the member `distance(i)` after it, and hears from the one so far
+// before it. It tells either each member itself, at once; or by dissemination, in ceil(log2 members) rounds: a message then
+// says that all members whom its sender has heard of made the same call, so the sender sends it when it has heard all earlier
+// rounds.
+class EntryRounds {
+ public:
+  EntryRounds() = default;
+  EntryRounds(int members, bool by_dissemination) : members_(members), by_dissemination_(by_dissemination) {}
+
+  int count() const {
+    return by_dissemination_ ? static_cast<int>(std::bit_width(static_cast<unsigned>(members_ - 1))) : members_ - 1;
+  }
+  int distance(int round) const { return by_dissemination_ ? 1 << round : round + 1; }
+  int before(int member, int distance) const { return (member + members_ - distance) % members_; }
+  int after(int member, int distance) const { return (member + distance) % members_; }
+  bool may_tell(int round, int heard) const { return !by_dissemination_ || heard >= round; }
+  // True if the member `distance` before this one is known to have made the call after `heard` rounds.
+  bool knows(int distance, int heard) const { return by_dissemination_ ? distance >> heard == 0 : distance <= heard; }
+
+  // Says whose content a message of the round can carry: of its sender and of the members before it, `sources` in all, each
+  // once.
+  int sources(int round) const {
+    return by_dissemination_ ? std::min(1 << round, members_ - (1 << round)) : 1;
+  }
+  // Returns the largest number of contents that a message of any round carries, where each member's is for one or for all.
+  static int most_contents(int members, const Collective& row) {
+    return row.givers == Who::root && row.input == Extent::one_block ? 1 : std::max(1, members / 2);
+  }
+  // Calls `use` with each member that takes what `source` gives, and has it by a message of that round to `receiver`: that is
+  // `receiver` itself, and those whom it tells of `source`, at once or by others; in the order of their distance from
+  // `source`. Every member has the content of another one by one way alone.
+  template <class Use>
+  void for_each_taker(int round, int source, int receiver, const Collective& row, int root, Use&& use) const {
+    const int step = by_dissemination_ ? 2 << round : members_;
+    for (int distance = before(receiver, source); distance < members_; distance += step)
+      if (const int taker = after(source, distance); row.moves(source, taker, root)) use(taker);
+  }
+  // Returns the round in which the content of a member so far before this one comes.
+  int round_of(int distance) const {
+    return by_dissemination_ ? static_cast<int>(std::bit_width(static_cast<unsigned>(distance))) - 1 : distance - 1;
+  }
+
+ private:
+  int members_ = 1;
+  bool by_dissemination_ = false;
+};
+
+}  // namespace fccl::core
