@@ -94,7 +94,7 @@ class Report:
 
 
 def title_of(settings: Settings, folder: Path) -> str:
-    """What the figure is of: the model, how it is sharded, among whom, and the run's name."""
+    """Names the model, how it is sharded and among whom, and the run."""
     ways = [settings.strategy]
     if settings.strategy == "hybrid_shard":
         ways = [f"hybrid_shard of {settings.shard_degree}"]

@@ -1,4 +1,4 @@
-"""What a run's files and lines say: the figure, the events of TensorBoard, the sample."""
+"""A run's figure, its events of TensorBoard, its lines and its sample say what they should."""
 
 import json
 import sys
@@ -118,7 +118,7 @@ def test_tensorboard_that_is_not_installed_is_refused(monkeypatch: pytest.Monkey
 
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch, tensorboard: None) -> Iterator[list[Any]]:
-    """What events hand to the writer of torch, in whose place a list stands."""
+    """A list in the place of torch's writer: it holds what events hand to that."""
     calls: list[Any] = []
 
     class Writer:
