@@ -17,7 +17,7 @@ ENDING_SECONDS = 10
 @pytest.fixture(scope="session", autouse=True)
 def nothing_is_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No process, etcd among them, whose command names a folder of the tests."""
-    folder = str(tmp_path_factory.getbasetemp())
+    folder = f"{tmp_path_factory.getbasetemp()}/"
     yield
     deadline = time.monotonic() + ENDING_SECONDS
     while (left := processes_that_name(folder)) and time.monotonic() < deadline:
