@@ -12,6 +12,9 @@ import sys
 from trainer.refusal import WRONG_SETTINGS
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+_kept: list[BaseException] = []
+"""How the run ended, with torch's frames: the thread that keeps its rendezvous alive may hold that last
+otherwise, and then ends itself with a stack trace."""
 
 
 def launch(words: list[str]) -> int:
@@ -35,8 +38,10 @@ def launch(words: list[str]) -> int:
     try:
         main(words)
     except SignalException as interruption:
+        _kept.append(interruption)
         return 128 + interruption.sigval
     except ChildFailedError as error:
+        _kept.append(error)
         rank, failure = error.get_first_failure()
         if failure.exitcode != WRONG_SETTINGS:
             print(f"rank {rank} failed first, with status {failure.exitcode}", file=sys.stderr)

@@ -59,7 +59,7 @@ class DelayedParamIniter:
             )
 
     def _make(self, module: nn.Module) -> None:
-        # What is not on meta has its values already.
+        # A tensor that is not on meta has its values already.
         if not any(each.is_meta for each in [*module.parameters(False), *module.buffers(False)]):
             return
         name = self._names.get(id(module), type(module).__name__)

@@ -35,7 +35,7 @@ def delayed(model: nn.Module, **options: Any) -> FSDP:
 
 
 def drawn() -> dict[str, Any]:
-    """What is drawn in shards, in split tensors, in one process, and by another seed."""
+    """Gives what is drawn in shards, in split tensors, in one process, and by another seed."""
     found: dict[str, Any] = {}
     for name, keys in (
         ("shards", {"hybrid_shard_degree": 4}),
@@ -87,7 +87,7 @@ def tied() -> dict[str, Any]:
 
 
 class Scaled(nn.Module):
-    """Has a buffer that is no parameter's, with values that nothing can draw again."""
+    """Has a buffer that is not a parameter's, with values that nothing can draw again."""
 
     def __init__(self) -> None:
         super().__init__()

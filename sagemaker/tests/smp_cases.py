@@ -105,7 +105,7 @@ def degrees(
 
 
 def state_of_rank() -> dict[str, Any]:
-    """What torch.sagemaker.state says, with groups as lists of their ranks."""
+    """Gives what torch.sagemaker.state says, with groups as lists of their ranks."""
     state = tsm.state
     groups = {"tp": state.tp_process_group, "rep": state.rep_rank_process_group}
     return {

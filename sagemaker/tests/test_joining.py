@@ -27,7 +27,7 @@ print(torch.sagemaker.WHOSE, smddp.WHOSE)
 
 
 def printed_by(program: str, *words: str, path: str = "") -> tuple[list[str], str]:
-    """What Python prints, and what it says beside that, where torch loads no backend by itself."""
+    """Gives what Python prints, and what it says beside that, where torch loads no backend by itself."""
     environment = os.environ | {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "PYTHONPATH": path}
     command = [sys.executable, "-W", "always", "-c", program, *words]
     ended = subprocess.run(command, capture_output=True, text=True, env=environment)
@@ -49,7 +49,7 @@ def test_aws_own_packages_stay_and_a_warning_names_their_folders(tmp_path: Path)
         folder.mkdir(parents=True)
         (folder / "__init__.py").write_text("WHOSE = 'aws'\n")
     path = os.pathsep.join([os.fspath(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
-    # The folder of torch itself is no part of the path.
+    # The folder of torch itself is not part of the path.
     (tmp_path / "torch").rename(tmp_path / "inside")
     whose, said = printed_by(BESIDE_AWS, os.fspath(tmp_path / "inside"), path=path)
     assert whose == ["aws", "aws"]

@@ -6,13 +6,12 @@
 
 namespace fccl::core {
 
-EntryExchange::EntryExchange(WireLane& lane)
-    : lane_(lane), entries_(lane), contents_(static_cast<size_t>(lane.members())) {}
+EntryExchange::EntryExchange(WireLane& lane) : lane_(lane), entries_(lane), contents_(static_cast<size_t>(lane.members())) {}
 
 void EntryExchange::begin(const WireTask& task, bool has_content) {
   task_ = &task;
   has_content_ = has_content && task.slices() > 0;
-  rounds_ = EntryRounds(lane_.members(), task.by_dissemination);
+  rounds_ = plan::EntryRounds(lane_.members(), task.by_dissemination);
   told_ = heard_ = 0;
   awaited_ = lane_.me();
   differing_ = -1;
@@ -61,7 +60,7 @@ void EntryExchange::for_each_chunk(int round, int source, int receiver, Use&& us
   const Collective& row = task_->call.signature.row();
   const bool is_one = task_->input.blocks->chunks() == 1;
   bool is_first = true;
-  rounds_.for_each_taker(round, source, receiver, row, task_->root, [&](int taker) {
+  rounds_.for_each_taker(round, source, receiver, {row, task_->root}, [&](int taker) {
     if (row.input == Extent::block_per_rank && !is_one)
       use(taker);
     else if (is_first)

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "hierarchical/entry_rounds.h"
 #include "hierarchical/task.h"
+#include "plan/entry_rounds.h"
 #include "wire/entries.h"
 
 namespace fccl::core {
@@ -52,7 +52,7 @@ class EntryExchange {
   WireLane& lane_;
   WireEntries entries_;
   const WireTask* task_ = nullptr;
-  EntryRounds rounds_;
+  plan::EntryRounds rounds_;
   bool has_content_ = false;
   int told_ = 0, heard_ = 0;  // rounds
   int awaited_ = 0;

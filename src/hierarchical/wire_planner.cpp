@@ -6,8 +6,8 @@
 
 #include "base/check.h"
 #include "base/rounding.h"
-#include "hierarchical/entry_rounds.h"
 #include "plan/catalog.h"
+#include "plan/entry_rounds.h"
 
 namespace fccl::core {
 namespace {
@@ -104,7 +104,7 @@ bool WirePlanner::goes_by_dissemination(const Collective& row, std::optional<siz
   if (hosts <= kMostHostsToEach) return false;
   if (!bytes_beside_entries) return true;
   if (row.givers == Who::all && row.input == Extent::block_per_rank) return false;
-  return *bytes_beside_entries * static_cast<size_t>(EntryRounds::most_contents(hosts, row)) <= settings_.payload_bytes;
+  return *bytes_beside_entries * static_cast<size_t>(plan::EntryRounds::most_contents(hosts, row)) <= settings_.payload_bytes;
 }
 
 // Returns the algorithm's place in the catalog, or -1.

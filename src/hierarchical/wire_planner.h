@@ -33,7 +33,7 @@ struct WirePlan {
   const plan::Steps* steps = nullptr;
   bool beside_entries = false;
   bool by_dissemination = false;  // how the entries go, as EntryRounds says
-  bool is_whole = false;  // one chunk for all hosts; the call has one buffer
+  bool is_whole = false;          // one chunk for all hosts; the call has one buffer
   bool hands_on = false;  // the plan forwards chunks that came, so the host's own contribution must be in the output, too
   Pieces pieces;  // in elements of the result's type; with a block for each pair of ranks, as if all blocks were as long as the
                   // longest

@@ -38,7 +38,7 @@ def build_model(settings: Settings, classes: int) -> nn.Module:
 
 
 def _options(settings: Settings) -> dict[str, Any]:
-    """What a classifier must be told beside its name; some are made for images of one size."""
+    """Gives what a classifier must be told beside its name; some are made for images of one size."""
     if settings.arch in ("googlenet", "inception_v3"):
         return {"init_weights": True}
     if settings.arch.startswith("vit_"):

@@ -33,7 +33,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Place:
-    """Where the run's folder is made: under this name, or under a free one that begins so."""
+    """The run's folder is made here: under this name, or under a free one that begins so."""
 
     runs: Path
     name: str | None
@@ -64,7 +64,7 @@ def parse(words: list[str]) -> Order:
 
 
 def place_of(order: Order) -> Place:
-    """Where the run belongs; SettingsError for settings of the trainer that cannot work here."""
+    """Gives where the run belongs; SettingsError for settings of the trainer that cannot work here."""
     shape = f"{order.replicas}x{order.nproc_per_node}"
     if order.module == FSDP:
         settings = fsdp_settings(order)

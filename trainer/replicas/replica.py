@@ -23,7 +23,7 @@ STARTS, METRICS = "starts.jsonl", "metrics.jsonl"
 
 
 class Trained(Protocol):
-    """What a rank trains; torchft's thread reads its state while the main thread waits."""
+    """A rank trains this; torchft's thread reads its state while the main thread waits."""
 
     def state_dict(self) -> dict[str, Any]:
         """Copies of all that the same rank of another replica needs to stand at the same step."""
@@ -32,7 +32,7 @@ class Trained(Protocol):
         """Stands where the state was taken."""
 
     def digest(self) -> str:
-        """Of this rank's parameters, bit by bit."""
+        """Sums up this rank's parameters, bit by bit."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class Replica:
         return joined[-1].item()
 
     def may_commit(self) -> bool:
-        """Whether all ranks of the replica have the means; if not, the step is done once more."""
+        """Tells if all ranks of the replica have the means; if not, the step is done once more."""
         return self._manager.should_commit()
 
     def record(self, loss: float) -> None:

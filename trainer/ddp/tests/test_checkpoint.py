@@ -1,4 +1,4 @@
-"""What a run leaves: checkpoints, also where hosts have no disk in common, the summary, and the samples."""
+"""A run leaves checkpoints, also where hosts have no disk in common, the summary, and the samples."""
 
 import hashlib
 import json

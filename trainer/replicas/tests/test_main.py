@@ -1,4 +1,4 @@
-"""What ends the command before a replica starts."""
+"""These end the command before a replica starts."""
 
 from pathlib import Path
 

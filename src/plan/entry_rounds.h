@@ -6,7 +6,13 @@
 
 #include "base/collective.h"
 
-namespace fccl::core {
+namespace fccl::core::plan {
+
+// Says who takes what a member gives.
+struct Takers {
+  const Collective& row;
+  int root;
+};
 
 // A value, the same on all members. In round i a member tells the member `distance(i)` after it, and hears from the one so far
 // before it. It tells either each member itself, at once; or by dissemination, in ceil(log2 members) rounds: a message then
@@ -29,9 +35,7 @@ class EntryRounds {
 
   // Says whose content a message of the round can carry: of its sender and of the members before it, `sources` in all, each
   // once.
-  int sources(int round) const {
-    return by_dissemination_ ? std::min(1 << round, members_ - (1 << round)) : 1;
-  }
+  int sources(int round) const { return by_dissemination_ ? std::min(1 << round, members_ - (1 << round)) : 1; }
   // Returns the largest number of contents that a message of any round carries, where each member's is for one or for all.
   static int most_contents(int members, const Collective& row) {
     return row.givers == Who::root && row.input == Extent::one_block ? 1 : std::max(1, members / 2);
@@ -40,10 +44,10 @@ class EntryRounds {
   // `receiver` itself, and those whom it tells of `source`, at once or by others; in the order of their distance from
   // `source`. Every member has the content of another one by one way alone.
   template <class Use>
-  void for_each_taker(int round, int source, int receiver, const Collective& row, int root, Use&& use) const {
+  void for_each_taker(int round, int source, int receiver, const Takers& takers, Use&& use) const {
     const int step = by_dissemination_ ? 2 << round : members_;
     for (int distance = before(receiver, source); distance < members_; distance += step)
-      if (const int taker = after(source, distance); row.moves(source, taker, root)) use(taker);
+      if (const int taker = after(source, distance); takers.row.moves(source, taker, takers.root)) use(taker);
   }
   // Returns the round in which the content of a member so far before this one comes.
   int round_of(int distance) const {
@@ -55,4 +59,4 @@ class EntryRounds {
   bool by_dissemination_ = false;
 };
 
-}  // namespace fccl::core
+}  // namespace fccl::core::plan

@@ -1,5 +1,5 @@
 // Tests that every member hears of all, and has what it takes by one way, in as few rounds as it should be.
-#include "hierarchical/entry_rounds.h"
+#include "plan/entry_rounds.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-namespace fccl::core {
+namespace fccl::core::plan {
 namespace {
 
 constexpr int kMost = 70;
@@ -55,8 +55,8 @@ TEST(EntryRounds, say_of_whom_a_member_has_heard) {
 }
 
 TEST(EntryRounds, are_the_logarithm_of_the_members_by_dissemination) {
-  for (const auto& [members, rounds] : std::vector<std::pair<int, int>>{
-           {1, 0}, {2, 1}, {3, 2}, {4, 2}, {5, 3}, {8, 3}, {9, 4}, {64, 6}, {65, 7}, {4096, 12}})
+  for (const auto& [members, rounds] :
+       std::vector<std::pair<int, int>>{{1, 0}, {2, 1}, {3, 2}, {4, 2}, {5, 3}, {8, 3}, {9, 4}, {64, 6}, {65, 7}, {4096, 12}})
     EXPECT_EQ(EntryRounds(members, true).count(), rounds) << members << " members";
   EXPECT_EQ(EntryRounds(9, false).count(), 8);
 }
@@ -80,7 +80,7 @@ void expect_contents(int members, bool by_dissemination, const Collective& row, 
       for (int i = 0; i < rounds.sources(round); ++i) {
         const int source = rounds.before(sender, i);
         size_t takers = 0;
-        rounds.for_each_taker(round, source, receiver, row, root, [&](int taker) {
+        rounds.for_each_taker(round, source, receiver, {row, root}, [&](int taker) {
           const Content content{source, taker};
           ASSERT_TRUE(source == sender || held[static_cast<size_t>(sender)].contains(content))
               << row.name << ", " << members << " members: " << sender << " has nothing of " << source << " for " << taker;
@@ -114,4 +114,4 @@ TEST(EntryRounds, bring_every_taker_what_it_takes_once) {
 }
 
 }  // namespace
-}  // namespace fccl::core
+}  // namespace fccl::core::plan
