@@ -156,12 +156,12 @@ def weights_of_rank_0(degree: int) -> float:
     """How far the weights are from those that rank 0 alone had; the other ranks begin on meta."""
     tsm.init({"tensor_parallel_degree": degree, "hybrid_shard_degree": 1})
     if dist.get_rank() == 0:
-        model = make("mistral")
+        model = make()
     else:
         with torch.device("meta"):
-            model = make("mistral")
+            model = make()
     model = shard(tsm.transform(model, load_state_dict_from_rank0=True))
-    return farthest(full_state(model), make("mistral").state_dict())
+    return farthest(full_state(model), make().state_dict())
 
 
 def wrong() -> list[Any]:
