@@ -107,9 +107,7 @@ const std::byte* EntryExchange::held(int source, int chunk) const {
 }
 
 size_t EntryExchange::bytes_of(int chunk) const {
-  size_t elements = 0;
-  for (const int block : task_->input.blocks->of(chunk)) elements += task_->input.elements_of(block, 0);
-  return elements * task_->wire_element_bytes();
+  return task_->input.elements_of_chunk(chunk, 0) * task_->wire_element_bytes();
 }
 
 void EntryExchange::gather(int chunk, std::byte* into) const {

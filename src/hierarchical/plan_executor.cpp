@@ -199,15 +199,9 @@ int PlanExecutor::chunk_of(const Step& step, int i) const {
   return slot.space == Space::parts ? 0 : (slot.index + i) % side_of(step).blocks->chunks();
 }
 
-size_t PlanExecutor::elements_of(const WireSide& side, int chunk, uint64_t slice) {
-  size_t elements = 0;
-  for (const int block : side.blocks->of(chunk)) elements += side.elements_of(block, slice);
-  return elements;
-}
-
 size_t PlanExecutor::message_bytes(const Step& step, uint64_t slice) const {
   size_t elements = 0;
-  for (int i = 0; i < step.count; ++i) elements += elements_of(side_of(step), chunk_of(step, i), slice);
+  for (int i = 0; i < step.count; ++i) elements += side_of(step).elements_of_chunk(chunk_of(step, i), slice);
   return elements * (carries_partials(step) ? task_.partial_bytes : task_.element_bytes);
 }
 

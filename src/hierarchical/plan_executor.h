@@ -49,7 +49,6 @@ class PlanExecutor {
   static bool carries_partials(const plan::Step& step);
   int chunk_of(const plan::Step& step, int i) const;
   const WireSide& side_of(const plan::Step& step) const;
-  static size_t elements_of(const WireSide& side, int chunk, uint64_t slice);
   size_t message_bytes(const plan::Step& step, uint64_t slice) const;
 
   WireLane& lane_;

@@ -64,6 +64,12 @@ struct WireSide {
 
   std::byte* at(int block, int place, uint64_t slice) const { return buffer.at(block, place, slice); }
   size_t elements_of(int block, uint64_t slice) const { return pieces.elements_of(block, slice); }
+  // Returns the elements of all blocks of a chunk in a slice.
+  size_t elements_of_chunk(int chunk, uint64_t slice) const {
+    size_t elements = 0;
+    for (const int block : blocks->of(chunk)) elements += elements_of(block, slice);
+    return elements;
+  }
 };
 
 // The user's buffers belong to the caller, until the call ends. The call, the plan, and the numbers of slices and of elements
