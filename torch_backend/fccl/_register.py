@@ -13,7 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from fccl import _build, _names
+from fccl import _build, _names, _sharded_tensor
 from fccl._names import NAME
 
 
@@ -129,6 +129,8 @@ def create(store: Any, rank: int, size: int, timeout: timedelta, name: str) -> A
     timeout_ms = timeout // timedelta(milliseconds=1)
     # A group of this machine may never see one of two kinds of memory, and the other one only later.
     at_once = dist.Backend.backend_capability[NAME] == ["cpu"]
+    if at_once:
+        _sharded_tensor.answer_cpu()
     made = load().make_process_group(blank.boxed(), name, timeout_ms, at_once)
     group = ProcessGroup.unbox(made)
     return group._get_backend(torch.device("cpu"))

@@ -20,6 +20,7 @@ from torch.distributed.fsdp import (
     FullyShardedDataParallel,
     MixedPrecisionPolicy,
     ShardingStrategy,
+    StateDictType,
     fully_shard,
 )
 from torch.distributed.fsdp.wrap import ModuleWrapPolicy
@@ -232,3 +233,32 @@ def load_checkpoint(folder, saved_by):
 def test_a_checkpoint_of_four_ranks_is_loaded_by_two(tmp_path):
     run_ranks(4, save_checkpoint, str(tmp_path / "checkpoint"))
     run_ranks(2, load_checkpoint, str(tmp_path / "checkpoint"), 4)
+
+
+def load_a_matrix_of_one_row(folder):
+    torch.manual_seed(4)
+    model = FullyShardedDataParallel(
+        nn.Linear(3, 1, bias=False), device_id=torch.device("cpu"), use_orig_params=True
+    )
+    saved = {"model": sharded_state(model)}
+    checkpoint.save(saved, checkpoint_id=folder)
+    with FullyShardedDataParallel.summon_full_params(model):
+        expected = model.weight.detach().clone()
+        model.weight.data.fill_(7)
+    loaded = {"model": sharded_state(model)}
+    assert loaded["model"]["weight"].device == torch.device("cpu")
+    assert len(loaded["model"]["weight"].local_shards()) == (dist.get_rank() == 0)
+    checkpoint.load(loaded, checkpoint_id=folder)
+    with FullyShardedDataParallel.state_dict_type(model, StateDictType.SHARDED_STATE_DICT):
+        model.load_state_dict(loaded["model"])
+    with FullyShardedDataParallel.summon_full_params(model):
+        assert torch.equal(model.weight, expected)
+
+
+def sharded_state(model):
+    with FullyShardedDataParallel.state_dict_type(model, StateDictType.SHARDED_STATE_DICT):
+        return model.state_dict()
+
+
+def test_fsdp1_loads_a_sharded_state_on_a_rank_without_a_row(tmp_path):
+    run_ranks(2, load_a_matrix_of_one_row, str(tmp_path / "checkpoint"))
