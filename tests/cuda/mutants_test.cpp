@@ -269,49 +269,63 @@ bool can_be_miscounted(Kind kind) { return kind != Kind::record && kind != Kind:
 // until both are long beside the delays of the machine.
 constexpr int kSlower[] = {1, 4, 16};
 
-void expect_found(Subject subject, bool (*is_harmless)(const std::vector<Entry>&, const Alteration&)) {
+// The settings that lead to a program, and one kind of alterations of it.
+struct Campaign {
+  Subject subject;
+  const char* path;
+  std::pair<const char*, const char*> memory;
+  How how;
+};
+
+std::string name_of_campaign(const ::testing::TestParamInfo<Campaign>& info) {
+  const char* const how = info.param.how == How::drop             ? "dropped"
+                          : info.param.how == How::swap_with_next ? "moved"
+                                                                  : "miscounted";
+  return std::string(info.param.subject == Subject::sums ? "sums" : info.param.path) + "_" + how;
+}
+
+std::vector<Campaign> every_campaign() {
+  constexpr std::pair kBuffer("FCCL_CUDA_BUFFER", "4096"), kSlots("FCCL_CUDA_LANDING", "16384");
+  std::vector<Campaign> campaigns;
+  for (const How how : {How::drop, How::swap_with_next, How::miscount})
+    for (const Campaign& each :
+         {Campaign{Subject::bounce, "bounce", kBuffer, how}, Campaign{Subject::steps, "host", kSlots, how},
+          Campaign{Subject::steps, "peer", kSlots, how}, Campaign{Subject::sums, "peer", kSlots, how}})
+      campaigns.push_back(each);
+  return campaigns;
+}
+
+class CudaMutants : public ::testing::TestWithParam<Campaign> {
+ protected:
+  const Setting path_{"FCCL_CUDA_PATH", GetParam().path};
+  const Setting memory_{GetParam().memory.first, GetParam().memory.second};
+};
+
+// The weathers are right for both kinds of slots.
+TEST_P(CudaMutants, that_do_harm_are_found_and_all_others_are_right) {
+  const auto& [subject, path, memory, how] = GetParam();
   const Outcome unaltered = run_altered(subject, {}, false, 1);
   EXPECT_EQ(unaltered.fault, "");
   const std::vector<Entry>& program = unaltered.program;
   ASSERT_GT(program.size(), 12U);
   int found = 0, right = 0;
-  for (const How how : {How::drop, How::swap_with_next, How::miscount})
-    for (size_t at = 0; at + (how == How::swap_with_next ? 1 : 0) < program.size(); ++at) {
-      if (how == How::miscount && !can_be_miscounted(program[at].kind)) continue;
-      const Alteration alteration{how, at};
-      const bool harmless = is_harmless(program, alteration);
-      std::string fault;
-      for (const int slower : kSlower)
-        if (slower == 1 || fault.empty() != harmless)
-          fault = run_altered(subject, alteration, says_too_early(program, alteration), slower).fault;
-      std::printf("%-60s %s\n", describe(program, alteration).c_str(),
-                  fault.empty() ? (harmless ? "right, too" : "NOT FOUND") : fault.c_str());
-      EXPECT_EQ(fault.empty(), harmless) << describe(program, alteration) << ": " << fault;
-      ++(fault.empty() ? right : found);
-    }
+  for (size_t at = 0; at + (how == How::swap_with_next ? 1 : 0) < program.size(); ++at) {
+    if (how == How::miscount && !can_be_miscounted(program[at].kind)) continue;
+    const Alteration alteration{how, at};
+    const bool harmless = subject == Subject::bounce ? is_right(program, alteration) : is_right_of_steps(program, alteration);
+    std::string fault;
+    for (const int slower : kSlower)
+      if (slower == 1 || fault.empty() != harmless)
+        fault = run_altered(subject, alteration, says_too_early(program, alteration), slower).fault;
+    std::printf("%-60s %s\n", describe(program, alteration).c_str(),
+                fault.empty() ? (harmless ? "right, too" : "NOT FOUND") : fault.c_str());
+    EXPECT_EQ(fault.empty(), harmless) << describe(program, alteration) << ": " << fault;
+    ++(fault.empty() ? right : found);
+  }
   std::printf("%d mutants found, %d right, too\n", found, right);
 }
 
-TEST(CudaMutants, that_do_harm_are_found_and_all_others_are_right) {
-  const Setting path("FCCL_CUDA_PATH", "bounce"), buffer("FCCL_CUDA_BUFFER", "4096");
-  expect_found(Subject::bounce, is_right);
-}
-
-// The weathers are right for both kinds of slots.
-TEST(CudaMutants, of_steps_in_the_memory_of_gpus_that_do_harm_are_found_and_all_others_are_right) {
-  const Setting path("FCCL_CUDA_PATH", "peer"), slots("FCCL_CUDA_LANDING", "16384");
-  expect_found(Subject::steps, is_right_of_steps);
-}
-
-TEST(CudaMutants, of_steps_of_sums_that_do_harm_are_found_and_all_others_are_right) {
-  const Setting path("FCCL_CUDA_PATH", "peer"), slots("FCCL_CUDA_LANDING", "16384");
-  expect_found(Subject::sums, is_right_of_steps);
-}
-
-TEST(CudaMutants, of_steps_that_do_harm_are_found_and_all_others_are_right) {
-  const Setting path("FCCL_CUDA_PATH", "host"), slots("FCCL_CUDA_LANDING", "16384");
-  expect_found(Subject::steps, is_right_of_steps);
-}
+INSTANTIATE_TEST_SUITE_P(Of, CudaMutants, ::testing::ValuesIn(every_campaign()), name_of_campaign);
 
 }  // namespace
 }  // namespace fccl::core::testing

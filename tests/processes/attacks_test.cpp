@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 constexpr int kRanks = 4;
 constexpr int kRounds = 5;
 constexpr int kAttempts = 3;
-// The ms that an attack may cost if twice the normal time is less than a busy machine's scheduler takes.
+// The ms that an attack may cost if twice the normal time is less than the scheduler takes, on an idle machine.
 constexpr double kNoiseMs = 100;
 
 // Notes of the whiteboard.
@@ -109,7 +109,7 @@ bool join_in_time(const Siege& siege, const Seat& seat) {
   if (seat.rank == 0) {
     std::printf("init of %d ranks: normal %.1f ms, attacked %.1f ms (medians of %d)\n", kRanks, median(normal),
                 median(attacked), kRounds);
-    const double limit = std::max(2 * median(normal), median(normal) + kNoiseMs) * kSlowdown;
+    const double limit = std::max(2 * median(normal), median(normal) + kNoiseMs * slowness()) * kSlowdown;
     seat.board.notes[kInTime].store(median(attacked) < limit ? 1 : 0);
   }
   seat.meet();

@@ -197,10 +197,7 @@ double processor_seconds() {
   return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
 }
 
-namespace {
-
-// How many times as long as alone a fixed piece of work of this thread takes now.
-double load() {
+double slowness() {
   constexpr double kWork = 0.03;
   const int64_t began = now_ns();
   const double from = processor_seconds();
@@ -209,12 +206,10 @@ double load() {
   return ms_since(began) * 1e-3 / used;
 }
 
-}  // namespace
-
 ::testing::AssertionResult in_time(int64_t then_ns, double ms) {
   const double took = ms_since(then_ns), allowed = ms * kSlowdown;
   if (took < allowed) return ::testing::AssertionSuccess();
-  const double slower = std::max(load(), 1.0);
+  const double slower = std::max(slowness(), 1.0);
   if (took < 1.5 * allowed * slower) return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure() << "it took " << took << " ms of " << allowed << ", on a machine that is " << slower
                                        << " times as slow as an idle one";

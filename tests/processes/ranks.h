@@ -90,6 +90,9 @@ double ms_since(int64_t then_ns);
 // Processor seconds that this thread has used so far.
 double processor_seconds();
 
+// How many times as long as on an idle machine a fixed piece of work of this thread takes now.
+double slowness();
+
 // True if something that began then has ended in time: it should take at most `ms` in a plain build on an idle machine, and
 // gets half as much again on a busy one, times the load that other processes put on this processor just now.
 ::testing::AssertionResult in_time(int64_t then_ns, double ms);

@@ -9,15 +9,15 @@ namespace {
 class Across : public ::testing::TestWithParam<Way> {
  protected:
   // Sizes around the edges of pieces, with the slots of the wire and of the host as wide as each other, or either wider.
-  void expect_right(const std::vector<int>& ranks, const simulated::FabricOptions& options = {}) {
+  // An odd number of counts: each comes in place and out of place, with slots of one relation or another.
+  void expect_right(const std::vector<int>& ranks, std::initializer_list<size_t> counts = {0, 1, 37, 256, 1300}) {
     struct Slots {
       size_t wire, host;
     };
-    // Five counts: each comes in place and out of place, with slots of one relation or another.
     bool in_place = false;
     for (const Slots slots : {Slots{1024, 1024}, Slots{4096, 256}, Slots{512, 8192}}) {
-      Group group({.ranks = ranks, .slot_bytes = slots.wire, .host_slot_bytes = slots.host}, options);
-      for (const size_t count : {0, 1, 37, 256, 1300}) {
+      Group group({.ranks = ranks, .slot_bytes = slots.wire, .host_slot_bytes = slots.host});
+      for (const size_t count : counts) {
         in_place = !in_place;
         const Calls calls{.way = GetParam(),
                           .dtype = fcclInt32,
@@ -43,7 +43,8 @@ TEST_P(Across, hosts_of_unequal_numbers_of_ranks_goes_every_byte) {
   expect_right({3, 1});
   expect_right({2, 1, 1});
   expect_right({2, 5});
-  expect_right({4, 2, 3, 2, 2});
+  // Far more ranks than processors, so fewer counts.
+  expect_right({4, 2, 3, 2, 2}, {1, 37, 1300});
 }
 
 TEST_P(Across, hosts_goes_every_byte_of_every_root) {
