@@ -36,7 +36,7 @@ namespace {
 constexpr int kWindow = 8;
 constexpr size_t kLandingBytes = size_t{32} << 20;
 constexpr size_t kLeastSlot = 4096;
-constexpr size_t kPayloadBytes = 4096;
+constexpr size_t kPayloadBytes = WireSettings{}.payload_bytes;
 // Descriptors that a provider opens for itself, rounded up; each peer's connection adds one.
 constexpr int kNetworkDescriptors = 40;
 // The lane for transfers has smaller limits, since all other ranks are its peers.

@@ -7,7 +7,6 @@
 #include "base/check.h"
 #include "base/rounding.h"
 #include "plan/catalog.h"
-#include "plan/entry_rounds.h"
 
 namespace fccl::core {
 namespace {
@@ -18,7 +17,6 @@ constexpr size_t kUnit = 64;
 constexpr size_t kUnitOfPairs = 8;
 // Memory per slice for pieces that lie in no buffer of the user.
 constexpr size_t kStagedBytes = size_t{2} << 20;
-constexpr int kMostHostsToEach = 3;
 
 // Returns the bytes of a block; the average for blocks with counts of their own, the longest for pairs of ranks.
 size_t bytes_of(const Call& call, int ranks, size_t longest) {
@@ -97,14 +95,9 @@ std::optional<size_t> WirePlanner::bytes_in_one_slice(const Call& call, size_t l
   return load_of(signature, true).in_message * bytes;
 }
 
-// Between few hosts each tells all others, at once: dissemination would save no message. So it does with content that differs
-// for each other one, and with content of which a message by dissemination would not hold enough.
 bool WirePlanner::goes_by_dissemination(const Collective& row, std::optional<size_t> bytes_beside_entries) const {
-  const int hosts = columns_.hosts();
-  if (hosts <= kMostHostsToEach) return false;
-  if (!bytes_beside_entries) return true;
-  if (row.givers == Who::all && row.input == Extent::block_per_rank) return false;
-  return *bytes_beside_entries * static_cast<size_t>(plan::EntryRounds::most_contents(hosts, row)) <= settings_.payload_bytes;
+  return plan::EntryRounds::of_call(columns_.hosts(), row, bytes_beside_entries, settings_.payload_bytes, settings_.costs)
+      .is_by_dissemination();
 }
 
 // Returns the algorithm's place in the catalog, or -1.

@@ -12,6 +12,7 @@
 #include "hierarchical/task.h"
 #include "kernels/reduce.h"
 #include "plan/choose.h"
+#include "plan/entry_rounds.h"
 #include "plan/project.h"
 #include "topology/columns.h"
 
@@ -20,10 +21,10 @@ namespace fccl::core {
 // The facts that decide, besides the call; equal on all ranks.
 struct WireSettings {
   CostConstants costs{};
-  int rails = 1;                // NICs of each host
-  size_t payload_bytes = 4096;  // limit of the payload of an entry
-  size_t slot_bytes = 0;        // size of the wire's slots
-  size_t host_slot_bytes = 0;   // the smallest slot size within any host
+  int rails = 1;  // NICs of each host
+  size_t payload_bytes = plan::kPayloadBytes;
+  size_t slot_bytes = 0;       // size of the wire's slots
+  size_t host_slot_bytes = 0;  // the smallest slot size within any host
   WireType wire_type = WireType::call;
 };
 

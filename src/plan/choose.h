@@ -17,8 +17,9 @@ struct Choice {
   Time time;
 };
 
-// Chooses for communicators of one shape. A value that holds the prices of all algorithms; choosing allocates nothing. Any
-// thread may ask. Ranks with equal shapes choose alike, because the choice depends on nothing else.
+// Chooses for communicators of one shape among plans, which move what is too long to travel with the entries. A value that
+// holds the prices of all algorithms; choosing allocates nothing. Any thread may ask. Ranks with equal shapes choose alike,
+// because the choice depends on nothing else.
 class Chooser {
  public:
   explicit Chooser(const Shape& shape) : shape_(shape), costs_(price_catalog(shape.hosts)) {}
@@ -28,7 +29,8 @@ class Chooser {
   // Returns the best number of slices for an algorithm, given by its index in the catalog.
   Choice best_slices(int algorithm, const Request& request) const;
 
-  // Returns a table of the possible algorithms, each with its best number of slices; the chosen one is marked.
+  // Returns a table of the possible algorithms, each with its best number of slices, and of the entries if they can carry the
+  // content; the way that a call takes is marked.
   std::string explain(const Request& request) const;
 
  private:

@@ -3,10 +3,18 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
+#include <optional>
 
 #include "base/collective.h"
+#include "topology/cost_constants.h"
 
 namespace fccl::core::plan {
+
+// Between so few members each tells all others, at once: dissemination would save no message.
+inline constexpr int kMostMembersToEach = 3;
+// Limit of the bytes that travel with an entry.
+inline constexpr size_t kPayloadBytes = 4096;
 
 // Says who takes what a member gives.
 struct Takers {
@@ -23,9 +31,27 @@ class EntryRounds {
   EntryRounds() = default;
   EntryRounds(int members, bool by_dissemination) : members_(members), by_dissemination_(by_dissemination) {}
 
+  // Returns the rounds of a call, those that take less time. `content`: the bytes that travel with the entries, from each
+  // member to each other one; none if a plan moves the data. Dissemination does not suit content that differs for each other
+  // member, nor content of which a message does not hold enough.
+  static EntryRounds of_call(int members, const Collective& row, std::optional<size_t> content, size_t payload_bytes,
+                             const CostConstants& costs) {
+    const EntryRounds to_each(members, false), by_dissemination(members, true);
+    if (members <= kMostMembersToEach || by_dissemination.seconds(costs) > to_each.seconds(costs)) return to_each;
+    if (!content) return by_dissemination;
+    if (row.givers == Who::all && row.input == Extent::block_per_rank) return to_each;
+    const bool fits = *content * static_cast<size_t>(most_contents(members, row)) <= payload_bytes;
+    return fits ? by_dissemination : to_each;
+  }
+
+  bool is_by_dissemination() const { return by_dissemination_; }
   int count() const {
     return by_dissemination_ ? static_cast<int>(std::bit_width(static_cast<unsigned>(members_ - 1))) : members_ - 1;
   }
+  // Returns the rounds of which each waits for the last one.
+  int in_turn() const { return by_dissemination_ ? count() : std::min(1, count()); }
+  // Predicts when all members have heard of the call.
+  double seconds(const CostConstants& costs) const { return in_turn() * costs.latency + count() * costs.message; }
   int distance(int round) const { return by_dissemination_ ? 1 << round : round + 1; }
   int before(int member, int distance) const { return (member + members_ - distance) % members_; }
   int after(int member, int distance) const { return (member + distance) % members_; }

@@ -7,6 +7,7 @@
 
 #include "base/collective.h"
 #include "plan/catalog.h"
+#include "plan/entry_rounds.h"
 
 namespace fccl::core::plan {
 namespace {
@@ -94,6 +95,18 @@ Time predict(const Request& request, Cut cut, const Cost& cost, const Shape& sha
   time.host += share * copied + (1 - share) * std::max(0.0, copied - time.message - time.wire);
   pass(time, slices - 1, cost.port.messages * c.message, cost.port.chunks * wire, copied + added);
   return time;
+}
+
+std::optional<WithEntries> predict_with_entries(const Request& request, const Shape& shape) {
+  const Collective& row = row_of(request.collective);
+  const double bytes = chunk_bytes(request, Cut::whole, shape) / shape.columns;
+  if (shape.hosts == 1 || bytes > static_cast<double>(kPayloadBytes)) return std::nullopt;
+  const EntryRounds entries =
+      EntryRounds::of_call(shape.hosts, row, static_cast<size_t>(bytes), kPayloadBytes, shape.constants);
+  const bool is_of_root = row.givers == Who::root && row.input == Extent::one_block;
+  const Load load{entries.count(), is_of_root ? entries.count() : shape.hosts - 1};
+  const Cost cost{.rounds = entries.in_turn(), .path = load, .port = load, .additions = row.reduces ? 1 : 0};
+  return WithEntries{cost.rounds, predict(request, Cut::whole, cost, shape, 1)};
 }
 
 double wire_minimum(const Request& request, const Shape& shape) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/rounding.h"
@@ -92,9 +93,22 @@ struct Time {
   double total() const { return latency + message + wire + host; }
 };
 
-// Predicts the time. Within a slice, one message is posted while the previous one is on the wire and the one before that is
-// copied within the host. Later slices follow at the joint pace of these three stages, close to that of the slowest.
+// Predicts the time of a plan. Within a slice, one message is posted while the previous one is on the wire and the one before
+// that is copied within the host. Later slices follow at the joint pace of these three stages, close to that of the slowest.
+// The entries by which hosts tell each other of the call travel at the same time, and no plan's data comes before them.
 Time predict(const Request& request, Cut cut, const Cost& cost, const Shape& shape, int slices);
+
+// Stands in tables where a plan would have its algorithm's name.
+inline constexpr const char* kEntriesName = "entries";
+
+// A call whose content travels with the entries: the rounds of messages that follow each other, and the time.
+struct WithEntries {
+  int rounds;
+  Time time;
+};
+
+// Returns none if the content is too long for that.
+std::optional<WithEntries> predict_with_entries(const Request& request, const Shape& shape);
 
 // Returns a lower bound for any algorithm: the bytes that must cross the busiest host's interfaces in one direction.
 double wire_minimum(const Request& request, const Shape& shape);

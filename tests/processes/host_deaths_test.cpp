@@ -36,7 +36,9 @@ void PrintTo(const Victims& victims, std::ostream* out) { *out << victims.name; 
   std::abort();
 }
 
-class HostDeath : public ::testing::TestWithParam<Victims> {};
+class HostDeath : public ::testing::TestWithParam<Victims> {
+  const Setting costs_{"FCCL_COSTS", kDearMessages};
+};
 
 void expect_death_is_known(const Seat& seat, fcclComm_t comm, fcclResult_t result, const Victims& victims) {
   // One that heard of the others' death just before its own.

@@ -14,7 +14,9 @@ namespace {
 using namespace std::chrono_literals;
 
 // The rank on which the calls of the others differ.
-class HostMismatch : public ::testing::TestWithParam<std::tuple<OnHosts, int, size_t>> {};
+class HostMismatch : public ::testing::TestWithParam<std::tuple<OnHosts, int, size_t>> {
+  const Setting costs_{"FCCL_COSTS", kDearMessages};
+};
 
 TEST_P(HostMismatch, shows_both_calls_on_every_rank) {
   const auto& [hosts, odd, count] = GetParam();
@@ -56,7 +58,9 @@ INSTANTIATE_TEST_SUITE_P(Long, HostMismatch,
                                             ::testing::Values(10, 800'000)),
                          name_of_mismatch);
 
-class HostLeaving : public ::testing::TestWithParam<OnHosts> {};
+class HostLeaving : public ::testing::TestWithParam<OnHosts> {
+  const Setting costs_{"FCCL_COSTS", kDearMessages};
+};
 
 // The last rank calls on the other lane.
 TEST_P(HostLeaving, of_the_common_way_to_the_other_lane_shows_both_calls) {

@@ -31,8 +31,9 @@ inline const OnHosts kThreeAndOne{"3_and_1_ranks", {0, 0, 0, 1}};
 inline const OnHosts kInTurn{"2_and_2_ranks_in_turn", {0, 1, 0, 1}};
 inline const OnHosts kOneAndTwoAndOne{"1_and_2_and_1_ranks", {0, 1, 1, 2}};
 inline const OnHosts kTwoAndOneAndOne{"2_and_1_and_1_ranks", {0, 0, 1, 2}};
-// So many hosts tell each other of calls by dissemination.
+// So many hosts tell each other of calls by dissemination, if a message costs as much as FCCL_COSTS=kDearMessages says.
 inline const OnHosts kFiveHosts{"2_and_4_of_1_ranks", {0, 0, 1, 2, 3, 4}};
+inline constexpr const char* kDearMessages = "latency=10us,message=30us,wire=10Gbit/s,add=8GB/s,host=5GB/s";
 
 inline constexpr double kSecond = 1000 * kSlowdown;
 

@@ -159,17 +159,17 @@ TEST(FcclInfo, marks_the_settings_that_are_not_the_defaults) {
 
 TEST(Explain, says_the_plan_the_time_the_bound_the_rails_and_the_costs) {
   const Ended ended =
-      run_info("explain AllGather 6K --hosts 3x2 --costs latency=10us,message=1us,wire=8Gbit/s,add=1000GB/s,host=1GB/s");
+      run_info("explain AllGather 48K --hosts 3x2 --costs latency=10us,message=1us,wire=8Gbit/s,add=1000GB/s,host=1GB/s");
   EXPECT_EQ(ended.status, 0) << ended.text;
-  EXPECT_EQ(ended.text, R"(6144 bytes in the larger buffer, in 6 blocks, one for each rank
-AllGather of 1 KiB on 3 hosts x 2 ranks, 1 rail per host
-at least 4 KiB through a host's interfaces in one direction, which take 4.1 us
+  EXPECT_EQ(ended.text, R"(49152 bytes in the larger buffer, in 6 blocks, one for each rank
+AllGather of 8 KiB on 3 hosts x 2 ranks, 1 rail per host
+at least 32 KiB through a host's interfaces in one direction, which take 32.8 us
 
     algorithm  rounds slices  predicted us      latency     messages         wire         host
- -> pairwise        1      1          18.8         10.0          1.4          3.9          3.5
-    bruck           2      2          31.3         20.0          3.0          3.0          5.3
+ -> pairwise        1      4          71.7         10.0          2.0         21.6         38.0
+    bruck           2      8          85.8         20.0          5.7         19.4         40.7
 
-pairwise in 1 slice: 18.8 us, 53 percent of it latency; 4.59 of the least time on the wire
+pairwise in 4 slices: 71.7 us, 53 percent of it the host; 2.19 of the least time on the wire
 
 rails between host0 and host1
     column 0, rank 0 to rank 2: nic0-nic0
@@ -178,6 +178,14 @@ rails between host0 and host1
 costs as --costs says: latency=10us,message=1us,wire=8Gbit/s,add=1000GB/s,host=1GB/s
 nobody has measured how far off these costs are; NAME_perf --calibrate measures those of your hosts
 )");
+}
+
+TEST(Explain, says_that_short_content_travels_with_the_entries) {
+  const Ended ended =
+      run_info("explain AllReduce 8 --hosts 5x1 --costs latency=10us,message=30us,wire=8Gbit/s,add=10GB/s,host=1GB/s");
+  EXPECT_EQ(ended.status, 0) << ended.text;
+  EXPECT_NE(ended.text.find("\nentries in 1 slice: 120.1 us, 75 percent of it messages"), std::string::npos) << ended.text;
+  EXPECT_EQ(ended.text.find("-> pairwise"), std::string::npos) << ended.text;
 }
 
 TEST(Explain, says_how_far_off_measured_costs_were) {

@@ -40,16 +40,21 @@ TEST(Json, says_why_there_is_no_gpu) {
 
 TEST(Json, has_every_plan_between_hosts_with_its_price) {
   const auto answer =
-      json_of("explain AllGather 6K --hosts 3x2 --costs latency=10us,message=1us,wire=8Gbit/s,add=1000GB/s,host=1GB/s");
+      json_of("explain AllGather 48K --hosts 3x2 --costs latency=10us,message=1us,wire=8Gbit/s,add=1000GB/s,host=1GB/s");
   EXPECT_EQ(answer.at("collective"), "AllGather");
-  EXPECT_EQ(answer.at("bytes"), 6144);
+  EXPECT_EQ(answer.at("bytes"), 49152);
   EXPECT_EQ(answer.at("hosts"), 3);
   ASSERT_EQ(answer.at("plans").size(), 2U);
   const auto& chosen = answer.at("plans").at(0);
   EXPECT_EQ(chosen.at("name"), "pairwise");
   EXPECT_EQ(chosen.at("is_chosen"), true);
-  EXPECT_NEAR(chosen.at("seconds").at("total").get<double>(), 18.8e-6, 0.05e-6);
+  EXPECT_NEAR(chosen.at("seconds").at("total").get<double>(), 71.7e-6, 0.05e-6);
   EXPECT_TRUE(answer.at("median_error_percent").is_null());
+  const auto of_short = json_of("explain AllReduce 8 --hosts 3x2");
+  ASSERT_EQ(of_short.at("plans").size(), 3U);
+  EXPECT_EQ(of_short.at("plans").at(0).at("name"), "entries");
+  EXPECT_EQ(of_short.at("plans").at(0).at("is_chosen"), true);
+  EXPECT_EQ(of_short.at("plans").at(1).at("is_chosen"), false);
 }
 
 }  // namespace

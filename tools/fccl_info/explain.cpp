@@ -251,15 +251,27 @@ std::string rails_in_words(const Topology& topology, int columns) {
   return text;
 }
 
-std::string verdict(const plan::Choice& choice, double minimum_seconds) {
-  const plan::Time& time = choice.time;
+// The way that a call takes.
+struct Taken {
+  std::string name;
+  int slices;
+  plan::Time time;
+};
+
+Taken taken_by(const plan::Request& request, const plan::Shape& shape, const plan::Chooser& chooser) {
+  if (const auto with_entries = plan::predict_with_entries(request, shape)) return {plan::kEntriesName, 1, with_entries->time};
+  const plan::Choice choice = chooser.choose(request);
+  return {plan::kCatalog<plan::Price>[static_cast<size_t>(choice.algorithm)].name, choice.slices, choice.time};
+}
+
+std::string verdict(const Taken& taken, double minimum_seconds) {
+  const plan::Time& time = taken.time;
   const std::pair<double, const char*> parts[] = {
       {time.latency, "latency"}, {time.message, "messages"}, {time.wire, "the wire"}, {time.host, "the host"}};
   const auto& [largest, name] = *std::max_element(std::begin(parts), std::end(parts));
   std::string text =
-      fmt::format("\n{} in {} slice{}: {:.1f} us, {:.0f} percent of it {}", plan::kCatalog<plan::Price>[choice.algorithm].name,
-                  choice.slices, choice.slices == 1 ? "" : "s", time.total() * 1e6,
-                  time.total() > 0 ? 100 * largest / time.total() : 0, name);
+      fmt::format("\n{} in {} slice{}: {:.1f} us, {:.0f} percent of it {}", taken.name, taken.slices,
+                  taken.slices == 1 ? "" : "s", time.total() * 1e6, time.total() > 0 ? 100 * largest / time.total() : 0, name);
   if (minimum_seconds > 0) text += fmt::format("; {:.2f} of the least time on the wire", time.total() / minimum_seconds);
   return text + "\n";
 }
@@ -290,7 +302,7 @@ Result<std::string> explain(Words words, Form form) {
   const std::string blocks = has_blocks ? fmt::format("{:.0f} bytes in the larger buffer, in {} blocks, one for each rank\n",
                                                       question.size, shape.ranks)
                                         : "";
-  return blocks + chooser.explain(request) + verdict(chooser.choose(request), minimum) +
+  return blocks + chooser.explain(request) + verdict(taken_by(request, shape, chooser), minimum) +
          rails_in_words(topology, shape.columns) + fmt::format("\ncosts {}: {}\n", known.origin, to_text(known.costs)) +
          error_in_words(known.costs);
 }

@@ -17,8 +17,12 @@ Json json_of(const plan::Time& time) {
 }
 
 Json plans_of(const Explained& explained) {
-  const int chosen = explained.chooser.choose(explained.request).algorithm;
+  const auto with_entries = plan::predict_with_entries(explained.request, explained.shape);
+  const int chosen = with_entries ? -1 : explained.chooser.choose(explained.request).algorithm;
   Json plans = Json::array();
+  if (with_entries)
+    plans.push_back(
+        {{"name", plan::kEntriesName}, {"is_chosen", true}, {"slices", 1}, {"seconds", json_of(with_entries->time)}});
   for (int each = 0; each < static_cast<int>(plan::kCatalog<plan::Price>.size()); ++each) {
     const auto& algorithm = plan::kCatalog<plan::Price>[static_cast<size_t>(each)];
     if (algorithm.collective != explained.request.collective) continue;

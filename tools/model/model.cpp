@@ -94,6 +94,32 @@ std::string table_of(const Machine& machine) {
   return text + "\n";
 }
 
+// The time of one AllReduce in microseconds, its way and its largest part.
+std::string all_reduce_of(int hosts, double bytes) {
+  const plan::Shape shape = plan::Shape::of_equal_hosts(hosts, kGpus, kP5.nics, costs_of(kP5));
+  const plan::Request request{fcclCollAllReduce, bytes};
+  const auto with_entries = plan::predict_with_entries(request, shape);
+  const plan::Choice choice = plan::Chooser(shape).choose(request);
+  const plan::Time time = with_entries ? with_entries->time : choice.time;
+  const std::string way = with_entries ? fmt::format("entries in {}", with_entries->rounds)
+                                       : plan::kCatalog<plan::Price>[static_cast<size_t>(choice.algorithm)].name;
+  return fmt::format("{:.0f} {}, {}", time.total() * 1e6, largest_part(time), way);
+}
+
+std::string latencies() {
+  std::string text =
+      "## Latency on p5.48xlarge\n\n"
+      "The table has microseconds of one AllReduce, their largest part, and the way; for entries the rounds that follow each "
+      "other.\n"
+      "Short content [travels with the entries](../explanation/algorithms.md#the-price) by which hosts tell each other of a "
+      "call.\n\n"
+      "| GPUs | 8 B | 4 KiB | 64 KiB |\n|---|---|---|---|\n";
+  for (const int hosts : kHosts)
+    text += fmt::format("| {} | {} | {} | {} |\n", hosts * kGpus, all_reduce_of(hosts, 8), all_reduce_of(hosts, 4 << 10),
+                        all_reduce_of(hosts, 64 << 10));
+  return text + "\n";
+}
+
 std::string errors_in_words() {
   std::vector<double> errors;
   for (const Size& size : kSizes)
@@ -159,6 +185,7 @@ The fastest protocol stands for the choice of the plug-in's tuner.
 
 int main() {
   using namespace fccl::core::model;
-  std::cout << fmt::format(fmt::runtime(kPage), errors_in_words()) << table_of(kP5) << table_of(kP4d) << kFormula << std::flush;
+  std::cout << fmt::format(fmt::runtime(kPage), errors_in_words()) << table_of(kP5) << table_of(kP4d) << latencies() << kFormula
+            << std::flush;
   return std::cout ? 0 : 1;
 }

@@ -65,12 +65,21 @@ TEST(WirePlanner, sends_beside_the_entries_what_fits_into_their_payload) {
   }
 }
 
-TEST(WirePlanner, spreads_entries_by_dissemination_between_more_than_three_hosts) {
+// Each message costs more than the way of one.
+WireSettings settings_of_dear_messages() {
+  WireSettings settings = settings_with_slots_of(size_t{1} << 30);
+  settings.costs.message = 3e-5;
+  return settings;
+}
+
+TEST(WirePlanner, spreads_entries_by_dissemination_between_more_than_three_hosts_where_that_takes_less_time) {
   const Signature all_reduce{fcclCollAllReduce, fcclInt8, ReduceOp::sum, -1, 8};
   const auto is_spread = [&](const Columns& columns, const Signature& signature) {
-    WirePlanner planner(columns, settings_with_slots_of(size_t{1} << 30));
+    WirePlanner planner(columns, settings_of_dear_messages());
     return planner.wire_plan_of({signature}, 0).by_dissemination;
   };
+  WirePlanner of_cheap_messages(kColumns, settings_with_slots_of(size_t{1} << 30));
+  EXPECT_FALSE(of_cheap_messages.wire_plan_of({all_reduce}, 0).by_dissemination);
   EXPECT_TRUE(is_spread(kColumns, all_reduce));
   EXPECT_FALSE(is_spread(Columns({{0}, {1}, {2}}, 0), all_reduce));
   // Each of the others gets different data, so each is told at once.
@@ -78,7 +87,7 @@ TEST(WirePlanner, spreads_entries_by_dissemination_between_more_than_three_hosts
 }
 
 TEST(WirePlanner, spreads_content_only_if_a_message_holds_that_of_half_of_the_hosts) {
-  WirePlanner planner(kColumns, settings_with_slots_of(size_t{1} << 30));
+  WirePlanner planner(kColumns, settings_of_dear_messages());
   const auto plan_of = [&](fcclColl_t collective, size_t count) {
     return planner.wire_plan_of({Signature{collective, fcclInt8, ReduceOp::sum, 0, count}}, 0);
   };

@@ -80,13 +80,21 @@ TEST(Choice, is_never_dearer_than_the_ring) {
 TEST(Explanation, lists_the_algorithms_and_marks_the_chosen_one) {
   const CostConstants constants{.latency = 1e-5, .message = 1e-6, .wire_byte = 1e-9, .added_byte = 0, .host_byte = 1e-9};
   const Chooser chooser(Shape::of_equal_hosts(3, 2, 1, constants));
-  EXPECT_EQ(chooser.explain({fcclCollAllGather, 1024}), R"(AllGather of 1 KiB on 3 hosts x 2 ranks, 1 rail per host
-at least 4 KiB through a host's interfaces in one direction, which take 4.1 us
+  EXPECT_EQ(chooser.explain({fcclCollAllGather, 8192}), R"(AllGather of 8 KiB on 3 hosts x 2 ranks, 1 rail per host
+at least 32 KiB through a host's interfaces in one direction, which take 32.8 us
 
     algorithm  rounds slices  predicted us      latency     messages         wire         host
- -> pairwise        1      1          18.8         10.0          1.4          3.9          3.5
-    bruck           2      2          31.3         20.0          3.0          3.0          5.3
+ -> pairwise        1      4          71.7         10.0          2.0         21.6         38.0
+    bruck           2      8          85.8         20.0          5.7         19.4         40.7
 )");
+}
+
+TEST(Explanation, marks_the_entries_where_they_carry_the_content) {
+  const CostConstants constants{.latency = 1e-5, .message = 3e-5, .wire_byte = 1e-9, .added_byte = 0, .host_byte = 1e-9};
+  const Chooser chooser(Shape::of_equal_hosts(5, 1, 1, constants));
+  const std::string text = chooser.explain({fcclCollAllReduce, 8});
+  EXPECT_NE(text.find("\n -> entries         3      1         120.0         30.0         90.0"), std::string::npos) << text;
+  EXPECT_EQ(text.find("-> pairwise"), std::string::npos) << text;
 }
 
 TEST(Explanation, says_how_hosts_differ) {

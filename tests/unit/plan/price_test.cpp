@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/collective.h"
 #include "plan/catalog.h"
+#include "plan/entry_rounds.h"
 #include "plan/ring.h"
 
 namespace fccl::core::plan {
@@ -163,6 +165,52 @@ TEST(Prediction, of_an_exchange_counts_a_block_for_each_pair_of_ranks) {
   const Shape shape = Shape::of_equal_hosts(3, 2, 1, kConstants);
   const Time time = predict({fcclCollAlltoAll, 1000}, Cut::per_member, cost_of(pairwise_all_to_all, 3), shape, 1);
   EXPECT_NEAR(time.wire, 2 * 4 * 1000 * 1e-8, 1e-7);
+}
+
+TEST(Prediction, of_content_that_travels_with_the_entries_is_their_rounds) {
+  CostConstants constants = kConstants;
+  constants.message = 1e-5;
+  const auto of = [&](fcclColl_t collective, double bytes, int hosts) {
+    return predict_with_entries({collective, bytes}, Shape::of_equal_hosts(hosts, 1, 1, constants)).value();
+  };
+  EXPECT_EQ(of(fcclCollAllReduce, 8, 8).rounds, 3);
+  EXPECT_DOUBLE_EQ(of(fcclCollAllReduce, 8, 8).time.latency, 3e-5);
+  EXPECT_DOUBLE_EQ(of(fcclCollAllReduce, 8, 8).time.message, 3e-5);
+  EXPECT_NEAR(of(fcclCollAllReduce, 8, 8).time.wire, 7 * 8 * 1e-8, 1e-12);
+  // Each of few members tells all others at once, and so does each that has different data for every other one, or whose
+  // messages would not hold that of half of the others.
+  EXPECT_EQ(of(fcclCollAllReduce, 8, 3).rounds, 1);
+  EXPECT_EQ(of(fcclCollReduceScatter, 8, 8).rounds, 1);
+  EXPECT_EQ(of(fcclCollAllReduce, 4096, 8).rounds, 1);
+  EXPECT_GT(of(fcclCollAllReduce, 4096, 8).time.wire, 4 * 4096 * 1e-8);
+}
+
+TEST(Prediction, with_entries_is_of_what_one_column_gives_to_another_if_that_fits) {
+  const Shape shape = Shape::of_equal_hosts(4, 2, 1, kConstants);
+  EXPECT_TRUE(predict_with_entries({fcclCollAllReduce, 8192}, shape));
+  EXPECT_FALSE(predict_with_entries({fcclCollAllReduce, 8194}, shape));
+  EXPECT_TRUE(predict_with_entries({fcclCollAllGather, 4096}, shape));
+  EXPECT_FALSE(predict_with_entries({fcclCollAllGather, 4097}, shape));
+  EXPECT_TRUE(predict_with_entries({fcclCollAlltoAll, 2048}, shape));
+  EXPECT_FALSE(predict_with_entries({fcclCollAlltoAll, 2049}, shape));
+  EXPECT_FALSE(predict_with_entries({fcclCollAllReduce, 8}, Shape::of_equal_hosts(1, 2, 1, kConstants)));
+}
+
+// So the prediction of a plan may leave out the entries.
+TEST(Prediction, of_every_plan_ends_no_earlier_than_all_hosts_are_known_to_have_made_the_call) {
+  for (const double message : {0.0, 1e-6, 1e-5, 1e-4})
+    for (int hosts : {2, 3, 4, 5, 8, 31, 64, 512})
+      for (size_t i = 0; i < kCatalog<Price>.size(); ++i) {
+        const auto& algorithm = kCatalog<Price>[i];
+        CostConstants constants = kConstants;
+        constants.message = message;
+        const Shape shape = Shape::of_equal_hosts(hosts, 1, 1, constants);
+        const EntryRounds told =
+            EntryRounds::of_call(hosts, row_of(algorithm.collective), std::nullopt, kPayloadBytes, constants);
+        EXPECT_GE(predict({algorithm.collective, 0}, algorithm.cut, price_catalog(hosts)[i], shape, 1).total() * (1 + 1e-12),
+                  told.seconds(constants))
+            << algorithm.name << " of " << hosts;
+      }
 }
 
 constexpr CostConstants kWireOnly{.latency = 0, .message = 0, .wire_byte = 1, .added_byte = 0, .host_byte = 0};
