@@ -27,7 +27,7 @@ std::string usage_of(const char* program) {
   for (const Flag& flag : flags()) (flag.is_own() ? own : text) += line_of(flag);
   return text + own +
          "Environment: FCCL_TESTS_SPLIT, FCCL_TESTS_SPLIT_MASK, FCCL_TESTS_MIN_BW and FCCL_TESTS_DEVICE, or these as "
-         "NCCL_TESTS_*;\nFCCL_TESTS_LAUNCHER=none|openmpi|mpich if who started the processes cannot be seen. "
+         "NCCL_TESTS_*;\nFCCL_TESTS_LAUNCHER=none|openmpi|mpich|intelmpi if who started the processes cannot be seen. "
          "docs/reference/perf_tests.md explains everything.\n";
 }
 

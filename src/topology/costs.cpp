@@ -146,8 +146,8 @@ std::optional<CostConstants> default_costs(std::string_view provider, int nic_me
   if (provider == "verbs")
     return CostConstants{2e-6, 0.3e-6, wire_byte(0.97 * gigabits(nic_megabits, 100)), kGpuAdded, kGpuHost};
   // Orders of magnitude for ranks whose buffers are in the host's memory: the kernel's TCP, and one core that copies and adds.
-  // A message was measured at 23 us with a core per rank and 57 us with two ranks per core (docs/results/hosts.md). 1448 of
-  // the 1538 bytes that a frame takes on the wire are payload.
+  // A message was measured at 23 us with a core per rank and 57 us with two ranks per core. 1448 of the 1538 bytes that a frame
+  // takes on the wire are payload.
   if (provider == "tcp")
     return CostConstants{30e-6, 30e-6, wire_byte(1448. / 1538 * gigabits(nic_megabits, 10)), 1 / 8e9, 1 / 5e9};
   return std::nullopt;

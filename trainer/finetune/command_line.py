@@ -39,7 +39,7 @@ AT_LEAST_ONE = (
 NOT_SERVED = {
     "quantization": "weights are kept in fp32, or in bf16 by --pure_bf16",
     "use_wandb": "metrics.jsonl has every step",
-    "use_profiler": "FCCL_TRACE shows the collectives",
+    "use_profiler": "FCCL_METRICS_PORT serves calls, bytes and times of the collectives",
     "flop_counter": "summary.json has tokens_per_second",
     "freeze_LLM_only": "vision models are not trained here",
 }
