@@ -64,9 +64,8 @@ WirePlan WirePlanner::wire_plan_of(const Call& call, size_t longest) {
   const int preferred = preferred_algorithm(collective);
   std::optional<size_t> bytes = preferred < 0 ? bytes_in_one_slice(call, longest) : std::nullopt;
   if (bytes && *bytes > settings_.payload_bytes) bytes = std::nullopt;
-  WirePlan wire_plan{.beside_entries = bytes.has_value(),
-                     .by_dissemination = goes_by_dissemination(call.signature.row(), bytes),
-                     .pieces = {}};
+  WirePlan wire_plan{
+      .beside_entries = bytes.has_value(), .by_dissemination = goes_by_dissemination(call.signature, bytes), .pieces = {}};
   if (wire_plan.beside_entries) {
     wire_plan.is_whole = true;
     cut(wire_plan, call, longest, {.slices = 1, .most_chunks = 1});
@@ -97,12 +96,14 @@ std::optional<size_t> WirePlanner::bytes_in_one_slice(const Call& call, size_t l
   return load_of(signature, true).in_message * bytes;
 }
 
-// Between few hosts each tells all others, at once: dissemination would save no message. So it does with content that differs
-// for each other one, and with content of which a message by dissemination would not hold enough.
-bool WirePlanner::goes_by_dissemination(const Collective& row, std::optional<size_t> bytes_beside_entries) const {
+// Between few hosts each tells all others, at once: dissemination would save no message. So it does in init, whose barrier
+// shows that every host reaches every other; with content that differs for each other one; and with content of which a message
+// by dissemination would not hold enough.
+bool WirePlanner::goes_by_dissemination(const Signature& signature, std::optional<size_t> bytes_beside_entries) const {
   const int hosts = columns_.hosts();
-  if (hosts <= kMostHostsToEach) return false;
+  if (hosts <= kMostHostsToEach || signature.issuer == Issuer::init) return false;
   if (!bytes_beside_entries) return true;
+  const Collective& row = signature.row();
   if (row.givers == Who::all && row.input == Extent::block_per_rank) return false;
   return *bytes_beside_entries * static_cast<size_t>(plan::EntryRounds::most_contents(hosts, row)) <= settings_.payload_bytes;
 }
