@@ -13,7 +13,7 @@ void EntryExchange::begin(const WireTask& task, bool has_content) {
   has_content_ = has_content && task.slices() > 0;
   rounds_ = plan::EntryRounds(lane_.members(), task.by_dissemination);
   told_ = heard_ = 0;
-  awaited_ = lane_.me();
+  awaited_ = rounds_.after(lane_.me(), 1);
   differing_ = -1;
   entries_.begin(task.call);
 }

@@ -63,9 +63,10 @@ class WireLane {
   bool can_send(int member, size_t bytes) const;
   // Sends the first `bytes` of the last stage taken; it may be sent to any number of peers.
   void send(int member, size_t bytes);
-  // True if everything is with the transport; true if the peers have taken all messages out of their landing.
+  // True if everything is with the transport.
   bool all_posted() const;
-  bool all_taken() const;
+  // Returns a member that has not taken all messages out of its landing, and still may, or -1.
+  int still_taking() const;
 
   // What peers send to this member, and what it tells them of that.
   Landing& landing() { return landing_; }
