@@ -13,6 +13,7 @@
 #include "plan/catalog.h"
 #include "wire/bent_transport.h"
 #include "wire/calls.h"
+#include "wire/port.h"
 
 namespace fccl::core::testing {
 namespace {
@@ -88,6 +89,18 @@ TEST(WireLane, waits_to_enter_until_its_entry_of_two_calls_before_has_ended) {
     entries.begin({});
     ASSERT_EQ(entries.may_enter(1).reached(), free);
     if (free) entries.enter(1, 0);
+  }
+}
+
+// Calls by dissemination pass over boxes, which then keep an entry of long ago.
+TEST(WireLane, takes_no_entry_of_an_earlier_call_for_one_of_this_however_long_ago_it_was) {
+  Group group({.members = 2});
+  WireEntries& entries = group.entries(0);
+  entries.begin({});
+  Port& port = group.lane(0).port();
+  for (const uint32_t calls : {2u, 0x7fffffffu, 0x80000000u, 0x80000002u, 0xfffffffeu}) {
+    for (EntryBox& box : port.peers[0].boxes) box.word = uint64_t{port.sequence.load() - calls} << 32;
+    EXPECT_FALSE(entries.has_entered(1)) << calls << " calls ago";
   }
 }
 
