@@ -186,6 +186,33 @@ TEST(PlanExecutor, receives_only_what_there_is_room_for) {
   EXPECT_EQ(second.received(), 3u);
 }
 
+// The root of a tree tells member 2 itself. Member 1, of which member 2 hears in an earlier round, does not come.
+TEST(PlanExecutor, takes_the_data_of_a_peer_that_made_the_call_while_another_one_is_late) {
+  for (const bool by_dissemination : {false, true}) {
+    Group group({.members = 3, .slot_bytes = 64});
+    const int algorithm = algorithm_of(fcclCollBroadcast, "tree");
+    const std::vector<plan::Steps> steps{plan::steps_of(algorithm, {3, 0}, 0), {}, plan::steps_of(algorithm, {3, 0}, 2)};
+    std::vector<Bytes> buffers{input_of(0, 64, 0), {}, Bytes(64, kPoison)};
+    std::vector<WireTask> tasks(3);
+    for (const int m : {0, 2}) {
+      const Call call{{fcclCollBroadcast, fcclInt8, ReduceOp::sum, 0, 64}, buffers[m].data(), buffers[m].data(), {}};
+      tasks[m] = task_of(call, group.columns(m).whole(0), {Layout::of_many(64, 64), 0, 64, 1}, steps[m]);
+      tasks[m].by_dissemination = by_dissemination;
+      group.exchange(m).begin(tasks[m], false);
+    }
+    PlanExecutor root(group.lane(0), group.exchange(0), tasks[0]), last(group.lane(2), group.exchange(2), tasks[2]);
+    const Deadline deadline = Deadline::after(20s);
+    while (last.received() < 1 && !deadline.passed()) {
+      group.exchange(0).advance();
+      root.advance(1, 1);
+      group.exchange(2).advance();
+      last.advance(1, 1);
+    }
+    EXPECT_EQ(buffers[2], buffers[0]);
+    EXPECT_FALSE(group.exchange(2).has_heard_all());
+  }
+}
+
 // In place, with the way to the peer closed while the peer's part is there: the sum would be written over what is still to be
 // sent.
 TEST(PlanExecutor, keeps_its_input_until_all_of_it_is_staged) {
