@@ -1,4 +1,4 @@
-// Sends an entry to each peer of a call, and reads theirs.
+// Sends entries to peers, and reads theirs.
 #include "wire/entries.h"
 
 #include "base/check.h"

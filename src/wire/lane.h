@@ -1,6 +1,6 @@
 // WireLane: one member's messages to its peers on other hosts, and theirs to it.
 //
-//   entry     one message to each peer and call: the call in full, a small payload, and what landing is free again
+//   entry     a message that tells a peer of a call: the call in full, a small payload, and what landing is free again
 //   message   a slice on its way to a peer: written as stripes over the rails into the next slot of the landing that the peer
 //             keeps for this member; whole when as many immediates have come as it has stripes
 //   credit    a message that says what landing is free again: at half a window, and at the end of a call
