@@ -236,7 +236,7 @@ Result<void> HostJoiner::connect_lanes(const Network& network) {
 // The link may outlive the communicator, so the events hold what they use.
 LinkEvents HostJoiner::link_events() {
   return {.failed = [control = state_.control](const Error& error) { control->failures.hear_of(error); },
-          .gone = [control = state_.control](int rank, PeerStatus how) { control->liveness.hear_of_departure(rank, how); },
+          .gone = [control = state_.control](const Departure& departure) { control->liveness.hear_of_departure(departure); },
           .waits = [control = state_.control](const LongWait& wait) { control->judge.hear_of_wait(wait); },
           .cut = [control = state_.control](int leader, LinkEnd how) { control->liveness.hear_of_end(leader, how); },
           .look =

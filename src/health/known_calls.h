@@ -33,6 +33,8 @@ class KnownCalls {
   std::string describe(const Task& task) const;
   std::string describe(const TransferEnd& transfer) const;
   std::string describe_last_call_of(int rank) const;
+  // Returns the number of the last call that a rank of this host has made; 0: none.
+  uint64_t last_number_of(int rank) const { return last_call_of(rank).number; }
   // Describes how far a rank of this host is with a call on GPU memory; it may have issued the call long before its GPU reaches
   // it.
   std::string describe_way_to(const Task& task, int rank) const;

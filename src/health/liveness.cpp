@@ -39,6 +39,14 @@ bool Liveness::has_left(int rank) const {
   return peers_.state_of(rank).left.load(std::memory_order_acquire) != 0;
 }
 
+std::optional<int> Liveness::left_before(uint64_t call) const {
+  for (int rank = 0; rank < peers_.count(); ++rank)
+    if (!peers_.is_here(rank) && has_left(rank) &&
+        peers_.segment().last_call_beyond(rank).load(std::memory_order_relaxed) < call)
+      return rank;
+  return std::nullopt;
+}
+
 std::vector<int> Liveness::dead_ranks() const {
   std::vector<int> dead;
   for (int rank = 0; rank < peers_.count(); ++rank)
@@ -110,7 +118,8 @@ std::optional<int> Liveness::search(size_t& next) const {
 std::vector<Departure> Liveness::local_departures() const {
   std::vector<Departure> departures;
   for (const int rank : peers_.locals())
-    if (const PeerStatus how = status_of(rank); how != PeerStatus::present) departures.push_back({rank, how});
+    if (const PeerStatus how = status_of(rank); how != PeerStatus::present)
+      departures.push_back({rank, how, calls_.last_number_of(rank)});
   return departures;
 }
 
@@ -121,7 +130,10 @@ std::vector<std::shared_ptr<ProcessWatch>> Liveness::local_watches() const {
   return watches;
 }
 
-void Liveness::hear_of_departure(int rank, PeerStatus how) { reported(rank).store(how, std::memory_order_release); }
+void Liveness::hear_of_departure(const Departure& departure) {
+  peers_.segment().last_call_beyond(departure.rank).store(departure.last_call, std::memory_order_relaxed);
+  reported(departure.rank).store(departure.how, std::memory_order_release);
+}
 
 void Liveness::hear_of_end(int leader, LinkEnd how) {
   const auto set_status = [this](int rank, PeerStatus status) {

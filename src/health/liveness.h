@@ -31,6 +31,8 @@ class Liveness {
   // Say whether one rank has died without leaving, or has left in good order.
   bool has_died(int rank) const { return status_of(rank) == PeerStatus::died; }
   bool has_left(int rank) const;
+  // Returns a rank of another host that has left, and had not made the call of that number.
+  std::optional<int> left_before(uint64_t call) const;
   // Lists the ranks that died without leaving, as far as this host knows.
   std::vector<int> dead_ranks() const;
   // Returns the rank whose death or departure ended the reports on a rank of another host: the first rank of its host, or rank
@@ -51,7 +53,7 @@ class Liveness {
   std::vector<std::shared_ptr<ProcessWatch>> local_watches() const;
   // Take news of other hosts: the departure of a rank, and that a host, whose first rank is `leader`, will not be heard of
   // again.
-  void hear_of_departure(int rank, PeerStatus how);
+  void hear_of_departure(const Departure& departure);
   void hear_of_end(int leader, LinkEnd how);
 
  private:

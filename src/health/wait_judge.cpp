@@ -205,6 +205,7 @@ Result<void> WaitJudge::look_at_remote_rank(Wait& wait, const Awaited& awaited, 
 Result<void> WaitJudge::look_for_other_deaths(Wait& wait, Clock::time_point now) {
   if (now - wait.began < kSearchAfter || now < wait.next_search) return {};
   wait.next_search = now + kLookInterval;
+  FCCL_TRY(look_for_early_leavers(wait));
   if (!wait.dead) {
     wait.dead = liveness_.search(wait.searched_from);
     wait.dead_since = now;
@@ -217,6 +218,17 @@ Result<void> WaitJudge::look_for_other_deaths(Wait& wait, Clock::time_point now)
   return fail(
       failures_.raise({MessageKind::died, fmt::format("{} died while rank {} waited for {} in {}{}", peers_.describe(dead),
                                                       peers_.rank(), awaited, describe_call(wait), last_call)}));
+}
+
+// The awaited rank may wait in turn for a rank that left before this call, and no other host may hear of its failure: news pass
+// through rank 0, whose process may have ended.
+Result<void> WaitJudge::look_for_early_leavers(const Wait& wait) {
+  const std::optional<int> leaver = wait.task != nullptr ? liveness_.left_before(wait.task->number) : std::nullopt;
+  if (!leaver || is_reached(wait, wait.awaited)) return {};
+  return fail(failures_.raise(
+      {MessageKind::left,
+       fmt::format("{} has finalized or destroyed the communicator while rank {} waited for {} in {}", peers_.describe(*leaver),
+                   peers_.rank(), peers_.describe(wait.awaited.rank), describe_call(wait))}));
 }
 
 // Returns how many report steps to wait before blaming `rank`: 0 on our own host, 1 for another host's leader, 2 for any other

@@ -53,6 +53,7 @@ class WaitJudge {
   Result<void> look_at_other_lanes(const Wait& wait, int rank);
   Result<void> look_at_remote_rank(Wait& wait, const Awaited& awaited, const std::optional<Error>& network);
   Result<void> look_for_other_deaths(Wait& wait, Clock::time_point now);
+  Result<void> look_for_early_leavers(const Wait& wait);
   int report_steps(int rank) const;
   int awaited_by(const Wait& wait, int rank) const;
   int end_of_wait_chain(const Wait& wait, int rank) const;

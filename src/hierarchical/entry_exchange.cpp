@@ -13,12 +13,18 @@ void EntryExchange::begin(const WireTask& task, bool has_content) {
   has_content_ = has_content && task.slices() > 0;
   rounds_ = plan::EntryRounds(lane_.members(), task.by_dissemination);
   told_ = heard_ = 0;
-  awaited_ = lane_.me();
+  awaited_ = rounds_.after(lane_.me(), 1);
   differing_ = -1;
   entries_.begin(task.call);
 }
 
-bool EntryExchange::knows(int member) const { return rounds_.knows(rounds_.before(lane_.me(), member), heard_); }
+// The message of a round holds without those of earlier rounds, which may be late.
+bool EntryExchange::knows(int member) const {
+  const int round = rounds_.round_of(rounds_.before(lane_.me(), member));
+  if (round < heard_) return true;
+  const int teller = rounds_.before(lane_.me(), rounds_.distance(round));
+  return entries_.has_entered(teller) && entries_.agrees(teller);
+}
 
 void EntryExchange::advance() {
   while (differing_ < 0 && (tell() || hear())) {

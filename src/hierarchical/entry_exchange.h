@@ -31,7 +31,7 @@ class EntryExchange {
   bool has_heard_all() const { return heard_ == rounds_.count(); }
   // True once that member is known to have made the same call.
   bool knows(int member) const;
-  // Return a member that the exchange waits for, and one whose call differs, or -1.
+  // Return a member that the exchange waits for, which is another one, and one whose call differs, or -1.
   int awaited() const { return awaited_; }
   int differing() const { return differing_; }
   // Returns what a member gave for this one, once all are heard; it stays until the next begin.

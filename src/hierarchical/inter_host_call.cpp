@@ -61,7 +61,7 @@ void InterHostCall::poll() {
   if (!lane_->all_posted()) lane_->progress();
   // A rank that only sends could exit before TCP has delivered: in a call with a root it stays until its peers have taken
   // everything.
-  const bool taken = !executor_ || !row().is_rooted() || lane_->all_taken();
+  const bool taken = !executor_ || !row().is_rooted() || lane_->still_taking() < 0;
   if (granted && taken && lane_->all_posted()) ended_.store(1, std::memory_order_release);
 }
 
@@ -118,10 +118,13 @@ void InterHostCall::reduce() {
   }
 }
 
-// A plan that moves waits for what it needs; once it is done, the members' entries are all that is left to wait for.
+// A plan that moves waits for what it needs. Once it is done, the call waits for the members' entries, and at last for members
+// that have not taken all.
 int InterHostCall::awaited_rank() const {
-  const bool is_by_plan = executor_ && executor_->done() < task_.slices();
-  return lane_->rank_of(is_by_plan ? executor_->awaited_member() : exchange_.awaited());
+  if (executor_ && executor_->done() < task_.slices()) return lane_->rank_of(executor_->awaited_member());
+  const bool all_agree = exchange_.has_told_all() && exchange_.has_heard_all();
+  const int taker = all_agree ? lane_->still_taking() : -1;
+  return lane_->rank_of(taker < 0 ? exchange_.awaited() : taker);
 }
 
 int InterHostCall::differing_rank() const { return exchange_.differing() < 0 ? -1 : lane_->rank_of(exchange_.differing()); }

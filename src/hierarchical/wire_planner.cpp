@@ -62,9 +62,8 @@ WirePlan WirePlanner::wire_plan_of(const Call& call, size_t longest) {
   const int preferred = preferred_algorithm(collective);
   std::optional<size_t> bytes = preferred < 0 ? bytes_in_one_slice(call, longest) : std::nullopt;
   if (bytes && *bytes > settings_.payload_bytes) bytes = std::nullopt;
-  WirePlan wire_plan{.beside_entries = bytes.has_value(),
-                     .by_dissemination = goes_by_dissemination(call.signature.row(), bytes),
-                     .pieces = {}};
+  WirePlan wire_plan{
+      .beside_entries = bytes.has_value(), .by_dissemination = goes_by_dissemination(call.signature, bytes), .pieces = {}};
   if (wire_plan.beside_entries) {
     wire_plan.is_whole = true;
     cut(wire_plan, call, longest, {.slices = 1, .most_chunks = 1});
@@ -95,8 +94,11 @@ std::optional<size_t> WirePlanner::bytes_in_one_slice(const Call& call, size_t l
   return load_of(signature, true).in_message * bytes;
 }
 
-bool WirePlanner::goes_by_dissemination(const Collective& row, std::optional<size_t> bytes_beside_entries) const {
-  return plan::EntryRounds::of_call(columns_.hosts(), row, bytes_beside_entries, settings_.payload_bytes, settings_.costs)
+// In init each host tells every other one, since its barrier shows that every host reaches every other.
+bool WirePlanner::goes_by_dissemination(const Signature& signature, std::optional<size_t> bytes_beside_entries) const {
+  if (signature.issuer == Issuer::init) return false;
+  return plan::EntryRounds::of_call(columns_.hosts(), signature.row(), bytes_beside_entries, settings_.payload_bytes,
+                                    settings_.costs)
       .is_by_dissemination();
 }
 

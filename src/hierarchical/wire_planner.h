@@ -79,7 +79,7 @@ class WirePlanner {
 
   // Returns the bytes that a column of one host gives to another, if they go in one slice.
   std::optional<size_t> bytes_in_one_slice(const Call& call, size_t longest) const;
-  bool goes_by_dissemination(const Collective& row, std::optional<size_t> bytes_beside_entries) const;
+  bool goes_by_dissemination(const Signature& signature, std::optional<size_t> bytes_beside_entries) const;
   Load load_of(const Signature& signature, bool is_whole) const;
   Layout layout_of(const Call& call, bool is_whole, size_t longest) const;
   size_t limit(const Signature& signature, bool is_whole, int most_chunks) const;

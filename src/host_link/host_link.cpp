@@ -164,7 +164,7 @@ bool HostLink::take(const LeaderConnection& from, const LinkMessage& message) {
     if (departure->rank >= ranks || !speaks_of(from, request_.host_of[departure->rank])) return false;
     if (!told_.hear(*departure)) return true;
     relay(encode_link(message), &from);
-    events_.gone(departure->rank, departure->how);
+    events_.gone(*departure);
   } else if (const auto* wait = std::get_if<LongWait>(&message)) {
     if (wait->rank >= ranks || wait->awaited >= ranks || !speaks_of(from, request_.host_of[wait->rank])) return false;
     relay(encode_link(message), &from);

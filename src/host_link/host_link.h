@@ -31,11 +31,11 @@ struct WaitLimit;
 // Every handler must be set. The link's thread calls them, one at a time; a handler neither waits nor destroys the link, but
 // may tell. They never name a rank of this host, and name a rank as gone only once.
 struct LinkEvents {
-  std::function<void(const Error&)> failed;            // the communicator has failed on another host; not called once it has
-                                                       // failed here
-  std::function<void(int rank, PeerStatus how)> gone;  // a rank is gone
-  std::function<void(const LongWait&)> waits;          // a rank waits for another one than before
-  std::function<void(int leader, LinkEnd how)> cut;    // the host of that leader will not be heard of again
+  std::function<void(const Error&)> failed;          // the communicator has failed on another host; not called once it has
+                                                     // failed here
+  std::function<void(const Departure&)> gone;        // a rank is gone
+  std::function<void(const LongWait&)> waits;        // a rank waits for another one than before
+  std::function<void(int leader, LinkEnd how)> cut;  // the host of that leader will not be heard of again
   // Called when `wake` was written to, or a watched process has ended. Returns all news, including news that was told before.
   std::function<LinkNews()> look;
 };

@@ -31,6 +31,7 @@ void write(Writer& writer, const Failure& failure) {
 void write(Writer& writer, const Departure& departure) {
   writer.number(int32_t{departure.rank});
   writer.number(static_cast<uint8_t>(departure.how));
+  writer.number(departure.last_call);
 }
 void write(Writer& writer, const Cut& cut) {
   writer.number(int32_t{cut.host});
@@ -65,6 +66,7 @@ bool read(Reader& reader, Failure& failure) {
 bool read(Reader& reader, Departure& departure) {
   departure.rank = reader.number<int32_t>();
   departure.how = static_cast<PeerStatus>(reader.number<uint8_t>());
+  departure.last_call = reader.number<uint64_t>();
   return departure.rank >= 0 && (departure.how == PeerStatus::left || departure.how == PeerStatus::died);
 }
 bool read(Reader& reader, Cut& cut) {

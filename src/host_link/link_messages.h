@@ -46,6 +46,7 @@ struct Failure {
 struct Departure {
   int rank = 0;
   PeerStatus how = PeerStatus::died;
+  uint64_t last_call = 0;  // the number of the last call that the rank made
 };
 
 // The hub says that it hears no more of a host.

@@ -56,8 +56,6 @@ class EntryRounds {
   int before(int member, int distance) const { return (member + members_ - distance) % members_; }
   int after(int member, int distance) const { return (member + distance) % members_; }
   bool may_tell(int round, int heard) const { return !by_dissemination_ || heard >= round; }
-  // True if the member `distance` before this one is known to have made the call after `heard` rounds.
-  bool knows(int distance, int heard) const { return by_dissemination_ ? distance >> heard == 0 : distance <= heard; }
 
   // Says whose content a message of the round can carry: of its sender and of the members before it, `sources` in all, each
   // once.
@@ -75,7 +73,7 @@ class EntryRounds {
     for (int distance = before(receiver, source); distance < members_; distance += step)
       if (const int taker = after(source, distance); takers.row.moves(source, taker, takers.root)) use(taker);
   }
-  // Returns the round in which the content of a member so far before this one comes.
+  // Returns the round whose message says that a member so far before this one made the call, and brings its content.
   int round_of(int distance) const {
     return by_dissemination_ ? static_cast<int>(std::bit_width(static_cast<unsigned>(distance))) - 1 : distance - 1;
   }

@@ -29,8 +29,7 @@ class WireEntries {
   Awaited may_enter(int member) const;
   std::byte* payload_for(int member) const;
   void enter(int member, size_t bytes);
-  Awaited entered(int member) const;
-  bool has_entered(int member) const { return entered(member).reached(); }
+  bool has_entered(int member) const;
   // After has_entered: tell whether the peer made the same call, its call, and its payload, which stays until the next begin.
   bool agrees(int member) const;
   const CallInFull& call_of(int member) const;

@@ -184,6 +184,9 @@ bool WireLane::all_posted() const {
   return std::ranges::all_of(port_->queues, [](const PostQueue& queue) { return queue.is_empty(); });
 }
 
-bool WireLane::all_taken() const { return port_->is_taken(); }
+int WireLane::still_taking() const {
+  const int place = port_->still_taking();
+  return place < 0 ? -1 : shape_.member_at(place);
+}
 
 }  // namespace fccl::core

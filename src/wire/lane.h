@@ -1,6 +1,6 @@
 // WireLane: one member's messages to its peers on other hosts, and theirs to it.
 //
-//   entry     one message to each peer and call: the call in full, a small payload, and what landing is free again
+//   entry     a message that tells a peer of a call: the call in full, a small payload, and what landing is free again
 //   message   a slice on its way to a peer: written as stripes over the rails into the next slot of the landing that the peer
 //             keeps for this member; whole when as many immediates have come as it has stripes
 //   credit    a message that says what landing is free again: at half a window, and at the end of a call
@@ -63,9 +63,10 @@ class WireLane {
   bool can_send(int member, size_t bytes) const;
   // Sends the first `bytes` of the last stage taken; it may be sent to any number of peers.
   void send(int member, size_t bytes);
-  // True if everything is with the transport; true if the peers have taken all messages out of their landing.
+  // True if everything is with the transport.
   bool all_posted() const;
-  bool all_taken() const;
+  // Returns a member that has not taken all messages out of its landing, and still may, or -1.
+  int still_taking() const;
 
   // What peers send to this member, and what it tells them of that.
   Landing& landing() { return landing_; }

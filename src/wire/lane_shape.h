@@ -28,8 +28,10 @@ struct WireLaneShape {
   int members() const { return static_cast<int>(ranks.size()); }
   // Returns the i-th peer after this member, 1 <= i < members(): each member begins with a different one.
   int peer(int i) const { return (me + i) % members(); }
-  // Return the place of a member among the peers of this one, and the place of this one among the peers of a member.
+  // Return the place of a member among the peers of this one, the member at a place, and the place of this one among the peers
+  // of a member.
   int place(int member) const { return member < me ? member : member - 1; }
+  int member_at(int place) const { return place < me ? place : place + 1; }
   int place_at(int member) const { return me < member ? me : me - 1; }
 };
 

@@ -51,13 +51,15 @@ bool Port::is_settled() const {
          (closed || is_broken() || std::ranges::all_of(queues, [](const PostQueue& queue) { return queue.is_empty(); }));
 }
 
-bool Port::is_taken() const {
-  return closed || is_broken() || std::ranges::all_of(peers, [](const PortPeer& peer) {
-           return peer.failed.load(std::memory_order_acquire) ||
-                  (peer.granted.load(std::memory_order_relaxed) == peer.sent.load(std::memory_order_acquire) &&
-                   NoticesTaken::of(peer.notices_heard.load(std::memory_order_relaxed)).notices ==
-                       peer.notices_sent.load(std::memory_order_acquire));
-         });
+int Port::still_taking() const {
+  if (closed || is_broken()) return -1;
+  const auto found = std::ranges::find_if_not(peers, [](const PortPeer& peer) {
+    return peer.failed.load(std::memory_order_acquire) ||
+           (peer.granted.load(std::memory_order_relaxed) == peer.sent.load(std::memory_order_acquire) &&
+            NoticesTaken::of(peer.notices_heard.load(std::memory_order_relaxed)).notices ==
+                peer.notices_sent.load(std::memory_order_acquire));
+  });
+  return found == peers.end() ? -1 : static_cast<int>(found - peers.begin());
 }
 
 void Port::on_arrival(int peer, uint32_t message_bits) {

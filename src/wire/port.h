@@ -108,8 +108,9 @@ class Port {
 
   // True if all operations have ended, or never will.
   bool is_settled() const;
-  // True if each peer has consumed all that it was sent, or never will.
-  bool is_taken() const;
+  // Returns a peer that has not consumed all that it was sent, and still may, or -1. is_taken: there is none.
+  int still_taking() const;
+  bool is_taken() const { return still_taking() < 0; }
 
   int in_flight = 0;
   bool closed = false;

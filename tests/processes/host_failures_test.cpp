@@ -109,6 +109,24 @@ TEST_P(HostLeaving, after_the_last_call_is_no_error) {
       });
 }
 
+// News pass through rank 0, whose process has ended, too: who waits for a rank that has failed hears nothing of that.
+TEST(LeftHub, is_named_by_every_rank_that_calls_once_more) {
+  const Setting costs("FCCL_COSTS", kDearMessages);
+  run_ranks(kFiveHosts.launch(), [](const Seat& seat) {
+    Comm comm(seat);
+    EXPECT_TRUE(succeeded(fcclBarrier(comm, nullptr)));
+    if (kFiveHosts.host_of[seat.rank] == 0) {
+      EXPECT_TRUE(succeeded(fcclCommDestroy(comm.release())));
+      return;
+    }
+    std::this_thread::sleep_for(300ms);
+    const int64_t begin = now_ns();
+    const fcclResult_t result = fcclBarrier(comm, nullptr);
+    EXPECT_TRUE(in_time(begin, 2000)) << fcclGetLastError(comm);
+    expect_failure(comm, result, fcclRemoteError, {0, 1});
+  });
+}
+
 fcclComm_t volatile undestroyed;
 
 TEST_P(HostLeaving, by_exit_after_the_last_call_is_no_error) {

@@ -98,6 +98,28 @@ TEST(WireFailure, of_a_silent_peer_ends_with_the_deadline_and_names_it) {
   EXPECT_EQ(outcome.error().message, "waited too long for rank 1");
 }
 
+// It has made the call before the root, and then takes nothing out of its landing, as a process that is stopped.
+TEST(WireFailure, of_a_member_that_takes_nothing_ends_the_root_with_the_deadline_and_names_it) {
+  Group group({.members = 2});
+  group.deadline = 300ms;
+  CallBuffer buffer(fcclCollBroadcast, 100);
+  buffer.call.signature.root = 0;
+  group.entries(1).begin({1, buffer.call.signature});
+  group.entries(1).enter(0, 0);
+  // The root has heard of it before it calls.
+  const Port& port = group.lane(0).port();
+  const uint32_t sequence = port.sequence.load() + 1;
+  const EntryBox& box = port.peers[0].boxes[sequence & 1];
+  const Deadline deadline = Deadline::after(20s);
+  while (box.word.load() >> 32 != sequence && !deadline.passed()) {
+    group.lane(1).progress();
+    group.lane(0).progress();
+  }
+  const auto outcome = group.call(0, buffer.call, 1, "tree");
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().message, "waited too long for rank 1");
+}
+
 // It may have done its part and left: those who do not wait for it go on, with all their memory.
 TEST(WireFailure, of_a_peer_is_not_that_of_another) {
   Group group({.members = 3, .stages = 1});

@@ -13,6 +13,7 @@
 #include "plan/catalog.h"
 #include "wire/bent_transport.h"
 #include "wire/calls.h"
+#include "wire/port.h"
 
 namespace fccl::core::testing {
 namespace {
@@ -88,6 +89,18 @@ TEST(WireLane, waits_to_enter_until_its_entry_of_two_calls_before_has_ended) {
     entries.begin({});
     ASSERT_EQ(entries.may_enter(1).reached(), free);
     if (free) entries.enter(1, 0);
+  }
+}
+
+// Calls by dissemination pass over boxes, which then keep an entry of long ago.
+TEST(WireLane, takes_no_entry_of_an_earlier_call_for_one_of_this_however_long_ago_it_was) {
+  Group group({.members = 2});
+  WireEntries& entries = group.entries(0);
+  entries.begin({});
+  Port& port = group.lane(0).port();
+  for (const uint32_t calls : {2u, 0x7fffffffu, 0x80000000u, 0x80000002u, 0xfffffffeu}) {
+    for (EntryBox& box : port.peers[0].boxes) box.word = uint64_t{port.sequence.load() - calls} << 32;
+    EXPECT_FALSE(entries.has_entered(1)) << calls << " calls ago";
   }
 }
 
@@ -171,6 +184,33 @@ TEST(PlanExecutor, receives_only_what_there_is_room_for) {
   for (int i = 0; i < 100; ++i) first.advance(3, 1);
   EXPECT_EQ(first.received(), 1u);
   EXPECT_EQ(second.received(), 3u);
+}
+
+// The root of a tree tells member 2 itself. Member 1, of which member 2 hears in an earlier round, does not come.
+TEST(PlanExecutor, takes_the_data_of_a_peer_that_made_the_call_while_another_one_is_late) {
+  for (const bool by_dissemination : {false, true}) {
+    Group group({.members = 3, .slot_bytes = 64});
+    const int algorithm = algorithm_of(fcclCollBroadcast, "tree");
+    const std::vector<plan::Steps> steps{plan::steps_of(algorithm, {3, 0}, 0), {}, plan::steps_of(algorithm, {3, 0}, 2)};
+    std::vector<Bytes> buffers{input_of(0, 64, 0), {}, Bytes(64, kPoison)};
+    std::vector<WireTask> tasks(3);
+    for (const int m : {0, 2}) {
+      const Call call{{fcclCollBroadcast, fcclInt8, ReduceOp::sum, 0, 64}, buffers[m].data(), buffers[m].data(), {}};
+      tasks[m] = task_of(call, group.columns(m).whole(0), {Layout::of_many(64, 64), 0, 64, 1}, steps[m]);
+      tasks[m].by_dissemination = by_dissemination;
+      group.exchange(m).begin(tasks[m], false);
+    }
+    PlanExecutor root(group.lane(0), group.exchange(0), tasks[0]), last(group.lane(2), group.exchange(2), tasks[2]);
+    const Deadline deadline = Deadline::after(20s);
+    while (last.received() < 1 && !deadline.passed()) {
+      group.exchange(0).advance();
+      root.advance(1, 1);
+      group.exchange(2).advance();
+      last.advance(1, 1);
+    }
+    EXPECT_EQ(buffers[2], buffers[0]);
+    EXPECT_FALSE(group.exchange(2).has_heard_all());
+  }
 }
 
 // In place, with the way to the peer closed while the peer's part is there: the sum would be written over what is still to be

@@ -28,11 +28,13 @@ TEST_F(LivenessTest, counts_a_rank_that_has_left_as_left_and_not_as_dead) {
 
 TEST_F(LivenessTest, lists_for_the_leader_the_ranks_of_this_host_that_have_left) {
   EXPECT_TRUE(control->liveness.local_departures().empty());
+  segment->board(2, kPairLane).boxes[1].record.write({kFirstNumber + 3, task.call.signature, {}});
   controls[2]->liveness.leave();
   const auto departures = control->liveness.local_departures();
   ASSERT_EQ(departures.size(), 1);
   EXPECT_EQ(departures[0].rank, 2);
   EXPECT_EQ(departures[0].how, PeerStatus::left);
+  EXPECT_EQ(departures[0].last_call, kFirstNumber + 3);
 }
 
 // Many ranks of this process, of which one is a process that has ended.
@@ -86,8 +88,8 @@ class RanksOfTwoHosts : public ::testing::Test {
   }
 
   // The error of a wait for rank 3 whose deadline passes.
-  Error wait_for_3() {
-    Wait wait{task, 50ms};
+  Error wait_for_3(std::chrono::milliseconds timeout = 50ms) {
+    Wait wait{task, timeout};
     const Awaited never{&never_written, 1, 3};
     for (const auto deadline = Deadline::after(5s); !deadline.passed(); std::this_thread::sleep_for(1ms))
       if (const Result<void> looked = control->judge.look(wait, never); !looked) return looked.error();
@@ -110,7 +112,7 @@ TEST_F(RanksOfTwoHosts, a_rank_whose_leader_broke_off_is_out_of_reach) {
 }
 
 TEST_F(RanksOfTwoHosts, a_rank_whose_leader_left_and_then_broke_off_is_waited_for_and_said_to_be_unheard_of) {
-  control->liveness.hear_of_departure(2, PeerStatus::left);
+  control->liveness.hear_of_departure({2, PeerStatus::left});
   control->liveness.hear_of_end(2, LinkEnd::broken);
   const Error error = wait_for_3();
   EXPECT_EQ(error.code, fcclTimeout);
@@ -120,15 +122,31 @@ TEST_F(RanksOfTwoHosts, a_rank_whose_leader_left_and_then_broke_off_is_waited_fo
 }
 
 TEST_F(RanksOfTwoHosts, a_rank_that_left_before_its_leader_has_left_for_good) {
-  control->liveness.hear_of_departure(3, PeerStatus::left);
+  control->liveness.hear_of_departure({3, PeerStatus::left});
   control->liveness.hear_of_end(2, LinkEnd::goodbye);
   const Error error = wait_for_3();
   EXPECT_EQ(error.code, fcclRemoteError);
   EXPECT_NE(error.message.find("rank 3 (pid 103 on there) has finalized or destroyed"), std::string::npos) << error.message;
 }
 
+// Rank 3 may wait for rank 2 in turn, and nobody may tell of that.
+TEST_F(RanksOfTwoHosts, a_rank_that_left_before_the_call_ends_a_wait_for_another_one) {
+  control->liveness.hear_of_departure({2, PeerStatus::left, kFirstNumber - 1});
+  const Error error = wait_for_3(4s);
+  EXPECT_EQ(error.code, fcclRemoteError);
+  EXPECT_NE(error.message.find("rank 2 (pid 102 on there) has finalized or destroyed the communicator while rank 0 waited for "
+                               "rank 3 (pid 103 on there)"),
+            std::string::npos)
+      << error.message;
+}
+
+TEST_F(RanksOfTwoHosts, a_rank_that_left_after_it_had_made_the_call_ends_no_wait_for_another_one) {
+  control->liveness.hear_of_departure({2, PeerStatus::left, kFirstNumber});
+  EXPECT_EQ(wait_for_3(700ms).code, fcclTimeout);
+}
+
 TEST_F(RanksOfTwoHosts, a_rank_of_which_the_hub_told_is_unheard_of_when_that_has_left) {
-  control->liveness.hear_of_departure(0, PeerStatus::left);
+  control->liveness.hear_of_departure({0, PeerStatus::left});
   control->liveness.hear_of_end(2, LinkEnd::unheard);
   const Error error = wait_for_3();
   EXPECT_EQ(error.code, fcclTimeout);
@@ -137,7 +155,7 @@ TEST_F(RanksOfTwoHosts, a_rank_of_which_the_hub_told_is_unheard_of_when_that_has
 
 TEST_F(RanksOfTwoHosts, a_rank_that_died_on_another_host_is_dead_once_its_leader_has_said_so) {
   EXPECT_TRUE(control->liveness.dead_ranks().empty());
-  control->liveness.hear_of_departure(3, PeerStatus::died);
+  control->liveness.hear_of_departure({3, PeerStatus::died});
   EXPECT_EQ(control->liveness.dead_ranks(), std::vector{3});
 }
 

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
 #include "plan/catalog.h"
 #include "plan/choose.h"
 
@@ -84,6 +87,20 @@ TEST(WirePlanner, spreads_entries_by_dissemination_between_more_than_three_hosts
   EXPECT_FALSE(is_spread(Columns({{0}, {1}, {2}}, 0), all_reduce));
   // Each of the others gets different data, so each is told at once.
   EXPECT_FALSE(is_spread(kColumns, {fcclCollReduceScatter, fcclInt8, ReduceOp::sum, -1, 8}));
+}
+
+// Other calls need not, but it shows that every host reaches every other.
+TEST(WirePlanner, lets_each_host_tell_all_others_in_the_barrier_of_init) {
+  for (const int hosts : {4, 6, 33}) {
+    std::vector<std::vector<int>> ranks;
+    for (int host = 0; host < hosts; ++host) ranks.push_back({host});
+    const Columns columns(std::move(ranks), 0);
+    WirePlanner planner(columns, settings_of_dear_messages());
+    Signature barrier{.collective = fcclCollBarrier};
+    EXPECT_TRUE(planner.wire_plan_of({barrier}, 0).by_dissemination) << hosts;
+    barrier.issuer = Issuer::init;
+    EXPECT_FALSE(planner.wire_plan_of({barrier}, 0).by_dissemination) << hosts;
+  }
 }
 
 TEST(WirePlanner, spreads_content_only_if_a_message_holds_that_of_half_of_the_hosts) {

@@ -12,7 +12,7 @@ std::vector<LinkMessage> samples() {
           Blobs{{""}},
           Awaiting{"missing: rank 4"},
           Failure{{MessageKind::late_for_call, "late"}},
-          Departure{9, PeerStatus::left},
+          Departure{9, PeerStatus::left, uint64_t{7} << 40},
           Departure{9, PeerStatus::died},
           Cut{2, LinkEnd::goodbye},
           Goodbye{},
@@ -30,6 +30,7 @@ TEST(LinkMessages, come_back_from_their_bytes) {
   EXPECT_EQ(std::get<Blobs>(*decode_link(encode_link(samples()[0]))).of_hosts, (std::vector<std::string>{"abc", "", "de"}));
   for (const char* bytes : {"", "abc"}) EXPECT_EQ(std::get<Blob>(*decode_link(encode_link(Blob{bytes}))).bytes, bytes);
   EXPECT_EQ(std::get<Departure>(*decode_link(encode_link(samples()[4]))).rank, 9);
+  EXPECT_EQ(std::get<Departure>(*decode_link(encode_link(samples()[4]))).last_call, uint64_t{7} << 40);
   EXPECT_EQ(std::get<Failure>(*decode_link(encode_link(samples()[3]))).error.message, "late");
   EXPECT_EQ(std::get<Failure>(*decode_link(encode_link(samples()[3]))).error.code.number(), 8001);
 }

@@ -269,8 +269,8 @@ TEST(HostLink, handlers_may_tell) {
   std::vector<std::unique_ptr<HostLink>> links(2);
   on_all(2, [&](int host) { links[host] = *hosts.meet(host); });
   LinkEvents events = heard[1].events();
-  events.gone = [&](int rank, PeerStatus) {
-    tell_failure(*links[1], {fcclRemoteError, "rank " + std::to_string(rank) + " is gone"});
+  events.gone = [&](const Departure& departure) {
+    tell_failure(*links[1], {fcclRemoteError, "rank " + std::to_string(departure.rank) + " is gone"});
   };
   ASSERT_TRUE(links[1]->start(make_wake(), {}, std::move(events)));
   ASSERT_TRUE(links[0]->start(make_wake(), {}, heard[0].events()));

@@ -68,8 +68,8 @@ class Heard {
   LinkEvents events() {
     return {
         [this](const Error& error) { add("failed: " + error.message); },
-        [this](int rank, PeerStatus how) {
-          add("gone: " + std::to_string(rank) + (how == PeerStatus::left ? " left" : " died"));
+        [this](const Departure& departure) {
+          add("gone: " + std::to_string(departure.rank) + (departure.how == PeerStatus::left ? " left" : " died"));
         },
         [this](const LongWait& wait) { add("waits: " + std::to_string(wait.rank) + " for " + std::to_string(wait.awaited)); },
         [this](int leader, LinkEnd how) { add("cut: " + std::to_string(leader) + " " + text_of(how)); },
