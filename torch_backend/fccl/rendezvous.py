@@ -11,6 +11,7 @@ import os
 import time
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from torch.distributed import DistStoreError, Store
@@ -47,8 +48,10 @@ def create(parameters: RendezvousParameters) -> RendezvousHandler:
     # A host that joins must learn where rank 0 is now; with torch's shared store it waits for an address
     # that nobody publishes again.
     os.environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
-    backend = EtcdV3Backend(_etcd_of(parameters), parameters.run_id)
-    handler = create_handler(backend.store(), backend, parameters)
+    # The state has the number of the job: if the job's store outlived it, the next job with this id would
+    # find the addresses of the last one there.
+    backend = EtcdV3Backend(_etcd_of(parameters, part=1), parameters.run_id)
+    handler = create_handler(backend.store(_etcd_of(parameters, part=0.5)), backend, parameters)
     # DynamicRendezvousHandler has no other door for a class of its own.
     handler.__class__ = EtcdV3Handler
     return handler
@@ -103,9 +106,9 @@ class EtcdV3Backend(RendezvousBackend):
     def name(self) -> str:
         return NAME
 
-    def store(self) -> EtcdV3Store:
+    def store(self, etcd: Etcd) -> EtcdV3Store:
         """The store of this job's agents."""
-        return EtcdV3Store(self._etcd, f"{self._job}/store/{self._number}/")
+        return EtcdV3Store(etcd, f"{self._job}/store/{self._number}/")
 
     def get_state(self) -> tuple[bytes, Token] | None:
         entry = _connected(lambda: self._etcd.entry(self._key))
@@ -168,7 +171,8 @@ class EtcdV3Store(Store):
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
 
-def _etcd_of(parameters: RendezvousParameters) -> Etcd:
+def _etcd_of(parameters: RendezvousParameters, part: float) -> Etcd:
+    """A client whose keys stay for this part of the ttl that the user gave."""
     try:
         from fccl._etcd import Access, Etcd
     except ImportError as error:
@@ -192,7 +196,8 @@ def _etcd_of(parameters: RendezvousParameters) -> Etcd:
     }
     files = {name: parameters.get(name) for name in ("cacert", "cert", "key")}
     endpoints = tuple(_with_port(each) for each in parameters.endpoint.split(","))
-    return Etcd(Access(endpoints, protocol, **files, **numbers))
+    access = Access(endpoints, protocol, **files, **numbers)
+    return Etcd(replace(access, ttl=max(1, int(part * access.ttl))))
 
 
 def _with_port(endpoint: str) -> str:

@@ -135,6 +135,18 @@ def test_a_job_starts_whose_id_was_used_by_a_job_that_has_ended(etcd, run_id):
         agent.shutdown()
 
 
+def test_the_number_of_a_job_is_kept_for_longer_than_the_store_that_it_names(etcd, run_id):
+    agent = handler(etcd, run_id, ttl="60")
+    agent.next_rendezvous()
+    agent._store.set("key", "value")
+    store, state = (
+        int(each._call("lease/timetolive", {"ID": each._lease})["grantedTTL"])
+        for each in (agent._store._etcd, agent._state_holder._backend._etcd)
+    )
+    assert (store, state) == (30, 60)
+    agent.shutdown()
+
+
 def test_an_agent_of_a_job_that_has_ended_does_not_close_the_next_one(etcd, run_id):
     late = handler(etcd, run_id, 1, 2)
     ended = handler(etcd, run_id, 1, 2)
