@@ -12,7 +12,7 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torch.distributed import DistStoreError, Store
 from torch.distributed.elastic.rendezvous.api import (
@@ -95,7 +95,7 @@ class EtcdV3Backend(RendezvousBackend):
     def __init__(self, etcd: Etcd, run_id: str) -> None:
         self._etcd = etcd
         self._job = f"{PREFIX}/{run_id}"
-        last = _connected(lambda: etcd.last_entry(f"{self._job}/state/"))
+        last = etcd.last_entry(f"{self._job}/state/")
         number = int(last.key.rsplit("/", 1)[1]) if last else 1
         if last and _is_closed(last.value):
             number += 1
@@ -111,11 +111,11 @@ class EtcdV3Backend(RendezvousBackend):
         return EtcdV3Store(etcd, f"{self._job}/store/{self._number}/")
 
     def get_state(self) -> tuple[bytes, Token] | None:
-        entry = _connected(lambda: self._etcd.entry(self._key))
+        entry = self._etcd.entry(self._key)
         return (entry.value, entry.revision) if entry else None
 
     def set_state(self, state: bytes, token: Token | None = None) -> tuple[bytes, Token, bool] | None:
-        entry, written = _connected(lambda: self._etcd.replace(self._key, int(token or 0), state))
+        entry, written = self._etcd.replace(self._key, int(token or 0), state)
         return (entry.value, entry.revision, written) if entry else None
 
 
@@ -202,16 +202,6 @@ def _etcd_of(parameters: RendezvousParameters, part: float) -> Etcd:
 
 def _with_port(endpoint: str) -> str:
     return endpoint if endpoint.rpartition(":")[2].isdigit() else f"{endpoint}:{DEFAULT_PORT}"
-
-
-def _connected(call: Callable[[], Any]) -> Any:
-    """Returns the result of the call; torch knows an error of the connection by its own type."""
-    from fccl._etcd import EtcdError
-
-    try:
-        return call()
-    except EtcdError as error:
-        raise RendezvousConnectionError(str(error)) from error
 
 
 def _is_closed(state: bytes) -> bool:

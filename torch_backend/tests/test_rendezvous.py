@@ -175,6 +175,14 @@ def test_an_etcd_that_does_not_answer_is_named(run_id):
         handler(Nobody, run_id, retry_timeout="0")
 
 
+def test_the_store_of_agents_names_an_etcd_that_does_not_answer_as_the_state_does():
+    from fccl._etcd import Access, Etcd
+
+    agents = rendezvous.EtcdV3Store(Etcd(Access(("127.0.0.1:1",), retry_timeout=0)), "/job/")
+    with pytest.raises(RendezvousConnectionError, match=r"127\.0\.0\.1:1 did not answer"):
+        agents.set("key", "value")
+
+
 def signed(folder, *names):
     """A key and a certificate for each name, signed by the authority of `folder`/ca.crt."""
     if shutil.which("openssl") is None:
