@@ -41,7 +41,7 @@ def test_the_trainer_ends_with_one_sentence_given(row: Row, tmp_path: Path) -> N
     ended = launched(
         Row("", words=("--standalone",)), "-m", "trainer.fsdp", "--runs", str(tmp_path), *row.words
     )
-    errors = {line for line in ended.stderr.splitlines() if "error: " in line}
+    errors = {line for line in ended.stderr.splitlines() if line.startswith("./dev train: ")}
     assert ended.returncode == 2, ended.stderr
     assert len(errors) == 1 and row.words[0].split("=")[0] in errors.pop(), ended.stderr
     assert "Traceback" not in ended.stderr and not list(tmp_path.iterdir())

@@ -9,12 +9,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import urllib3
+from torch.distributed.elastic.rendezvous.api import RendezvousConnectionError
 
 PAUSE_SECONDS = 0.2
 
 
-class EtcdError(Exception):
-    """etcd could not be reached for as long as was allowed, or refused; its text says so."""
+class EtcdError(RendezvousConnectionError):
+    """etcd could not be reached for as long as was allowed, or refused; its text says so.
+
+    torch knows an error of the connection by this type, of the state and of the store alike.
+    """
 
 
 @dataclass(frozen=True)

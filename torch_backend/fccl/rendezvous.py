@@ -11,7 +11,8 @@ import os
 import time
 import uuid
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from torch.distributed import DistStoreError, Store
 from torch.distributed.elastic.rendezvous.api import (
@@ -47,8 +48,10 @@ def create(parameters: RendezvousParameters) -> RendezvousHandler:
     # A host that joins must learn where rank 0 is now; with torch's shared store it waits for an address
     # that nobody publishes again.
     os.environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
-    backend = EtcdV3Backend(_etcd_of(parameters), parameters.run_id)
-    handler = create_handler(backend.store(), backend, parameters)
+    # The state has the number of the job: if the job's store outlived it, the next job with this id would
+    # find the addresses of the last one there.
+    backend = EtcdV3Backend(_etcd_of(parameters, part=1), parameters.run_id)
+    handler = create_handler(backend.store(_etcd_of(parameters, part=0.5)), backend, parameters)
     # DynamicRendezvousHandler has no other door for a class of its own.
     handler.__class__ = EtcdV3Handler
     return handler
@@ -92,7 +95,7 @@ class EtcdV3Backend(RendezvousBackend):
     def __init__(self, etcd: Etcd, run_id: str) -> None:
         self._etcd = etcd
         self._job = f"{PREFIX}/{run_id}"
-        last = _connected(lambda: etcd.last_entry(f"{self._job}/state/"))
+        last = etcd.last_entry(f"{self._job}/state/")
         number = int(last.key.rsplit("/", 1)[1]) if last else 1
         if last and _is_closed(last.value):
             number += 1
@@ -103,16 +106,16 @@ class EtcdV3Backend(RendezvousBackend):
     def name(self) -> str:
         return NAME
 
-    def store(self) -> EtcdV3Store:
+    def store(self, etcd: Etcd) -> EtcdV3Store:
         """The store of this job's agents."""
-        return EtcdV3Store(self._etcd, f"{self._job}/store/{self._number}/")
+        return EtcdV3Store(etcd, f"{self._job}/store/{self._number}/")
 
     def get_state(self) -> tuple[bytes, Token] | None:
-        entry = _connected(lambda: self._etcd.entry(self._key))
+        entry = self._etcd.entry(self._key)
         return (entry.value, entry.revision) if entry else None
 
     def set_state(self, state: bytes, token: Token | None = None) -> tuple[bytes, Token, bool] | None:
-        entry, written = _connected(lambda: self._etcd.replace(self._key, int(token or 0), state))
+        entry, written = self._etcd.replace(self._key, int(token or 0), state)
         return (entry.value, entry.revision, written) if entry else None
 
 
@@ -168,7 +171,8 @@ class EtcdV3Store(Store):
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
 
-def _etcd_of(parameters: RendezvousParameters) -> Etcd:
+def _etcd_of(parameters: RendezvousParameters, part: float) -> Etcd:
+    """A client whose keys stay for this part of the ttl that the user gave."""
     try:
         from fccl._etcd import Access, Etcd
     except ImportError as error:
@@ -192,21 +196,12 @@ def _etcd_of(parameters: RendezvousParameters) -> Etcd:
     }
     files = {name: parameters.get(name) for name in ("cacert", "cert", "key")}
     endpoints = tuple(_with_port(each) for each in parameters.endpoint.split(","))
-    return Etcd(Access(endpoints, protocol, **files, **numbers))
+    access = Access(endpoints, protocol, **files, **numbers)
+    return Etcd(replace(access, ttl=max(1, int(part * access.ttl))))
 
 
 def _with_port(endpoint: str) -> str:
     return endpoint if endpoint.rpartition(":")[2].isdigit() else f"{endpoint}:{DEFAULT_PORT}"
-
-
-def _connected(call: Callable[[], Any]) -> Any:
-    """Returns the result of the call; torch knows an error of the connection by its own type."""
-    from fccl._etcd import EtcdError
-
-    try:
-        return call()
-    except EtcdError as error:
-        raise RendezvousConnectionError(str(error)) from error
 
 
 def _is_closed(state: bytes) -> bool:

@@ -80,7 +80,9 @@ def test_an_agent_that_joins_makes_all_start_anew_with_one_first_rank(tmp_path, 
     finally:
         for agent in agents:
             agent.kill()
-    alone, *both = [line.split() for line in told.read_text().splitlines()]
-    assert alone[:2] == ["1", "0"]
+    *alone, one, other = [line.split() for line in told.read_text().splitlines()]
+    both = [one, other]
+    # The first agent meets alone once more where the other is late for the last call.
+    assert alone and all(line[:2] == ["1", "0"] for line in alone)
     assert sorted(line[:2] for line in both) == [["2", "0"], ["2", "1"]]
     assert len({(address, port) for _, _, address, port in both}) == 1

@@ -135,6 +135,18 @@ def test_a_job_starts_whose_id_was_used_by_a_job_that_has_ended(etcd, run_id):
         agent.shutdown()
 
 
+def test_the_number_of_a_job_is_kept_for_longer_than_the_store_that_it_names(etcd, run_id):
+    agent = handler(etcd, run_id, ttl="60")
+    agent.next_rendezvous()
+    agent._store.set("key", "value")
+    store, state = (
+        int(each._call("lease/timetolive", {"ID": each._lease})["grantedTTL"])
+        for each in (agent._store._etcd, agent._state_holder._backend._etcd)
+    )
+    assert (store, state) == (30, 60)
+    agent.shutdown()
+
+
 def test_an_agent_of_a_job_that_has_ended_does_not_close_the_next_one(etcd, run_id):
     late = handler(etcd, run_id, 1, 2)
     ended = handler(etcd, run_id, 1, 2)
@@ -161,6 +173,14 @@ def test_an_etcd_that_does_not_answer_is_named(run_id):
 
     with pytest.raises(RendezvousConnectionError, match=r"127\.0\.0\.1:1 did not answer.*retry_timeout"):
         handler(Nobody, run_id, retry_timeout="0")
+
+
+def test_the_store_of_agents_names_an_etcd_that_does_not_answer_as_the_state_does():
+    from fccl._etcd import Access, Etcd
+
+    agents = rendezvous.EtcdV3Store(Etcd(Access(("127.0.0.1:1",), retry_timeout=0)), "/job/")
+    with pytest.raises(RendezvousConnectionError, match=r"127\.0\.0\.1:1 did not answer"):
+        agents.set("key", "value")
 
 
 def signed(folder, *names):

@@ -31,7 +31,8 @@ def seconds_alone(*arguments) -> float:
 
 def test_a_replica_that_does_not_join_is_waited_for_as_long_as_asked_and_twice_as_long_then():
     store = torch.distributed.TCPStore("localhost", 0, is_master=True, wait_for_workers=False)
-    one, other = (ProcessGroupFccl(timedelta(seconds=60), timedelta(seconds=0.5)) for _ in range(2))
+    one = ProcessGroupFccl(timedelta(seconds=60), timedelta(seconds=0.5))
+    other = ProcessGroupFccl(timedelta(seconds=60))
     assert 0.5 <= seconds_alone(one, store, 0, 0) < 30
     assert 1 <= seconds_alone(one, store, 1, 1) < 30
     with ThreadPoolExecutor(2) as threads:

@@ -1,8 +1,12 @@
 """A run's checkpoint: one file, replaced as a whole, and read by whichever rank has the newest."""
 
+import contextlib
+import glob
 import os
 import pickle
 import socket
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +15,9 @@ import torch
 import torch.distributed as dist
 
 from trainer.ddp.arguments import Settings, SettingsError
+
+REMAINS_SECONDS = 3600
+"""A file beside a checkpoint that has not grown for so long is of a rank that was killed."""
 
 
 @dataclass(frozen=True)
@@ -24,17 +31,44 @@ class Found:
 
 def save(path: Path, state: dict[str, Any]) -> None:
     """Writes beside the path and renames, so that a death leaves the older checkpoint whole."""
-    beside = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with _written_beside(path) as beside:
         with beside.open("wb") as file:
             torch.save(state, file)
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise SettingsError(f"--checkpoint-file {path}: could not write it: {error.strerror}") from error
+
+
+def refuse_unwritable(path: Path) -> None:
+    """SettingsError where no checkpoint could be written, before any work is done."""
+    with _written_beside(path) as beside:
+        beside.touch()
+        beside.unlink()
+
+
+@contextlib.contextmanager
+def _written_beside(path: Path) -> Iterator[Path]:
+    """A name of this rank's own, of which nothing is left after an error."""
+    beside = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}.new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield beside
+    except (OSError, RuntimeError) as error:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+        # torch hides what the system said, of a full disk for example, behind an error of its own.
+        reason = error.__context__ if isinstance(error.__context__, OSError) else error
+        said = getattr(reason, "strerror", None) or str(reason).splitlines()[0]
+        raise SettingsError(f"--checkpoint-file {path}: could not write it: {said}") from error
+
+
+def remove_remains(path: Path) -> None:
+    """Removes what ranks that were killed while they wrote have left beside the path."""
+    for each in path.parent.glob(f".{glob.escape(path.name)}.*.new"):
+        # Another rank may remove it at the same time.
+        with contextlib.suppress(OSError):
+            if time.time() - each.stat().st_mtime > REMAINS_SECONDS:
+                each.unlink()
 
 
 def load_newest(settings: Settings) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ from torchvision import transforms
 from torchvision.datasets import ImageFolder
 
 from trainer.ddp.arguments import Settings, SettingsError
+from trainer.fsdp.interrupt import die_with_the_launcher
 
 NORMALIZE = transforms.Normalize(mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
 # ImageNet's usual ratio: images of 224 pixels are cut out of 256.
@@ -90,6 +91,7 @@ class Feed:
             pin_memory=torch.cuda.is_available(),
             # Its own draws would be taken from the one of dropout.
             generator=torch.Generator(),
+            worker_init_fn=_die_with_the_rank,
         )
         self._batches = iter(loader)
 
@@ -140,7 +142,17 @@ def validation_batches(settings: Settings, classes: list[str], share: Share) -> 
             "a class is a folder of each; ImageNet's val is sorted by python -m trainer.ddp.imagenet_val"
         )
     part = Subset(folder, range(share.part, len(folder), share.parts))
-    return DataLoader(part, batch_size=share.images, num_workers=settings.workers)
+    return DataLoader(
+        part,
+        batch_size=share.images,
+        num_workers=settings.workers,
+        worker_init_fn=_die_with_the_rank,
+    )
+
+
+def _die_with_the_rank(_worker: int) -> None:
+    """A reader holds copies of its rank's connections, by whose end the other ranks learn of a death."""
+    die_with_the_launcher()
 
 
 def _folder(path: Path, transform: transforms.Compose | None = None) -> ImageFolder:

@@ -15,6 +15,8 @@ from trainer.ddp.data import Batch, Place, seed_of
 # torchvision's papers weigh the outputs that only training has so.
 AUXILIARY_WEIGHT = 0.3
 EPOCHS_PER_DECAY = 30
+INCEPTION_SIZE = 299
+"""Of smaller images too little is left for Inception's auxiliary output."""
 
 
 def build_model(settings: Settings, classes: int) -> nn.Module:
@@ -39,8 +41,10 @@ def build_model(settings: Settings, classes: int) -> nn.Module:
 
 def _options(settings: Settings) -> dict[str, Any]:
     """Gives what a classifier must be told beside its name; some are made for images of one size."""
-    if settings.arch in ("googlenet", "inception_v3"):
+    if settings.arch == "googlenet":
         return {"init_weights": True}
+    if settings.arch == "inception_v3":
+        return {"init_weights": True, "aux_logits": settings.image_size >= INCEPTION_SIZE}
     if settings.arch.startswith("vit_"):
         return {"image_size": settings.image_size}
     if settings.arch.startswith("maxvit_"):

@@ -2,9 +2,9 @@
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -16,6 +16,8 @@ from trainer.ddp.model import Learner, build_model
 from trainer.ddp.peers import FixedPeers, Peers
 from trainer.ddp.record import History, SampleLines, Spent, write_summary
 from trainer.fsdp import collectives
+
+Made = TypeVar("Made")
 
 
 def train(settings: Settings) -> None:
@@ -54,6 +56,22 @@ def _process_group(settings: Settings, device: torch.device) -> Iterator[None]:
         dist.destroy_process_group()
 
 
+def on_all_ranks(make: Callable[[], Made]) -> Made:
+    """The rank's own outcome; where one rank cannot, all of them end with its reason. All ranks call it."""
+    outcome: Made | SettingsError
+    try:
+        outcome = make()
+    except SettingsError as error:
+        outcome = error
+    reasons = [""] * dist.get_world_size()
+    dist.all_gather_object(reasons, str(outcome) if isinstance(outcome, SettingsError) else "")
+    for rank, reason in enumerate(reasons):
+        if reason:
+            raise SettingsError(f"rank {rank}: {reason}" if rank else reason)
+    assert not isinstance(outcome, SettingsError), "it has a reason"
+    return outcome
+
+
 class Trainer:
     """One rank of a run; made and used by its main thread, between start and end of the process group."""
 
@@ -62,8 +80,11 @@ class Trainer:
         self.device = device
         self.peers = peers
         self.rank = dist.get_rank()
-        self.feed = Feed(settings)
-        self.validation = validation_batches(settings, self.feed.classes, peers.begin_step())
+        # Hosts may have no disk in common, so that one of them alone may lack images.
+        self.feed = on_all_ranks(lambda: Feed(settings))
+        self.validation = on_all_ranks(
+            lambda: validation_batches(settings, self.feed.classes, peers.begin_step())
+        )
         self.learner = Learner(settings, build_model(settings, len(self.feed.classes)), device)
         peers.wrap(self.learner)
         self.counters = collectives.LibraryCounters() if settings.dist_backend == "fccl" else None
@@ -77,6 +98,7 @@ class Trainer:
         if state:
             self.load_state_dict(state)
         attempt = self._begin_attempt(started)
+        checkpoint.remove_remains(settings.checkpoint_file)
         # Every host has the newest checkpoint from here on, and the attempt counts even if it dies early.
         self._save()
         self.samples = SampleLines(settings.samples, attempt, self.rank) if settings.samples else None
@@ -193,6 +215,9 @@ class Trainer:
             self._account()
         # The running means of BatchNorm are each rank's own, and the run may go on from any host's.
         self.peers.align_buffers(self.learner.model)
+        on_all_ranks(self._write)
+
+    def _write(self) -> None:
         if os.environ.get("LOCAL_RANK", "0") == "0":
             checkpoint.save(self.settings.checkpoint_file, self.state_dict())
 

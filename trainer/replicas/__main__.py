@@ -44,10 +44,14 @@ def main(words: list[str]) -> int:
 
 def _look_at_images(order: Order) -> None:
     from trainer.ddp.arguments import SettingsError as DdpSettingsError
+    from trainer.ddp.checkpoint import refuse_unwritable
     from trainer.replicas.classifier import refuse_what_cannot_train
 
     try:
-        refuse_what_cannot_train(ddp_settings(order))
+        settings = ddp_settings(order)
+        refuse_what_cannot_train(settings)
+        # It is written at the end alone, when all the work would be lost.
+        refuse_unwritable(settings.checkpoint_file)
     except DdpSettingsError as error:
         raise SettingsError(str(error)) from error
 
@@ -74,8 +78,10 @@ def _train(order: Order, words: list[str], folder: Path, lighthouse: str) -> int
     for index in range(order.replicas):
         (folder / f"replica-{index}").mkdir()
     watch = DeathWatch(folder, order.replicas)
-    replicas = [_start(order, words, folder, index, lighthouse) for index in range(order.replicas)]
+    replicas: list[subprocess.Popen] = []
     try:
+        for index in range(order.replicas):
+            replicas.append(_start(order, words, folder, index, lighthouse))
         statuses = _wait(replicas, watch, folder)
     finally:
         for each in replicas:

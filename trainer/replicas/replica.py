@@ -16,6 +16,8 @@ from torchft import Manager
 
 PATIENCE = timedelta(seconds=60)
 """For one call among replicas; a death is known long before."""
+MEETING_PATIENCE = timedelta(minutes=10)
+"""For the others to end their step: a replica that comes back waits for it, and would die of a longer one."""
 JOIN_PATIENCE = timedelta(seconds=3)
 """For replicas that join each other, where nobody can tell a death from a rank that has not come yet."""
 FINISHED = "finished"
@@ -66,6 +68,7 @@ class Replica:
             use_async_quorum=False,
             init_sync=False,  # the seed gives all replicas the same first weights
             timeout=PATIENCE,
+            quorum_timeout=MEETING_PATIENCE,
             replica_id=f"replica-{berth.index}",
         )
 

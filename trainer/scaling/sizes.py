@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trainer.fsdp.arguments import SettingsError, parse
+from trainer.fsdp.arguments import PROGRAM, SettingsError, parse
 from trainer.scaling.arguments import Order, OrderError
 from trainer.scaling.rank import LEFT
 
@@ -70,7 +70,7 @@ def run(order: Order, size: Size, name: str) -> Measured:
     if ended.returncode:
         raise OrderError(
             f"training on {size.hosts} hosts with {size.ranks} ranks ended with status {ended.returncode}: "
-            f"{(ended.stderr.strip().splitlines() or ['it said nothing'])[-1]} (all of it: "
+            f"{_reason(ended.stderr)} (all of it: "
             f"{_kept(runs / name, ended.stderr)})"
         )
     return _measured(runs / name, counters)
@@ -107,6 +107,12 @@ def _launched(order: Order, size: Size, counters: Path, words: list[str]) -> lis
     shape = f"{size.hosts}x{order.ranks_per_host}"
     torchrun = str(Path(sys.executable).with_name("torchrun"))
     return [sys.executable, str(CLUSTER), shape, *links, "--", torchrun, *module]
+
+
+def _reason(said: str) -> str:
+    """The trainer's own line, which launcher and cluster follow with theirs; else the last one."""
+    lines = said.strip().splitlines() or ["it said nothing"]
+    return next((line for line in lines if line.startswith(f"{PROGRAM}: ")), lines[-1])
 
 
 def _kept(stem: Path, said: str) -> Path:

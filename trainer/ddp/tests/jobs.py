@@ -102,10 +102,10 @@ class Job:
     def printed(self) -> str:
         return (self.folder / "printed").read_text()[-6000:]
 
-    def wait_for_step(self, step: int, *agents: subprocess.Popen, since: int = 0) -> None:
-        """Returns when a rank of an attempt after `since` has begun this step."""
+    def wait_for_step(self, step: int, *agents: subprocess.Popen, world: int | None = None) -> None:
+        """Returns when a rank has begun this step, among so many ranks if `world` says so."""
         deadline = time.monotonic() + LIMIT_SECONDS
-        while not any(line["step"] >= step and line["attempt"] > since for line in self.lines()):
+        while not any(line["step"] >= step and world in (None, line["world"]) for line in self.lines()):
             ended = [agent.poll() for agent in agents if agent.poll() is not None]
             if ended or time.monotonic() > deadline:
                 stop(*agents)

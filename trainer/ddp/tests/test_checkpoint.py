@@ -1,8 +1,10 @@
 """A run leaves checkpoints, also where hosts have no disk in common, the summary, and the samples."""
 
 import hashlib
+import io
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +115,41 @@ def test_a_save_that_fails_leaves_the_older_checkpoint_alone(
     with pytest.raises(SettingsError, match="No space left"):
         checkpoint.save(path, {"step": 2})
     assert torch.load(path) == {"step": 1} and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_full_disk_is_named_as_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "open", lambda _path, mode: io.FileIO("/dev/full", mode))
+    with pytest.raises(SettingsError, match="could not write it: No space left"):
+        checkpoint.save(tmp_path / "checkpoint", {"weights": torch.ones(100_000)})
+
+
+def test_what_killed_ranks_have_left_beside_a_checkpoint_is_removed_after_a_while(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint"
+    checkpoint.save(path, {"step": 1})
+    old, young = (tmp_path / f".checkpoint.host.{number}.new" for number in range(2))
+    for each in (old, young):
+        each.write_text("half of it")
+    begun = time.time() - checkpoint.REMAINS_SECONDS - 10
+    for each in (old, path):
+        os.utime(each, (begun, begun))
+    checkpoint.remove_remains(path)
+    assert sorted(tmp_path.iterdir()) == [young, path]
+
+
+@pytest.mark.slow
+def test_images_that_one_host_lacks_are_named_by_the_first_rank(tmp_path: Path, data: Path) -> None:
+    (tmp_path / "host-0").symlink_to(data)
+
+    def body() -> int:
+        torch.set_num_threads(1)
+        images = str(tmp_path / f"host-{os.environ['RANK']}")
+        return entry.main([images, *SMALL, "--checkpoint-file", str(tmp_path / "checkpoint")])
+
+    # The first rank speaks; the other is ended then, as by torchrun.
+    with pytest.raises(AssertionError, match=r"exit statuses by rank: \[2, (2|-9)\]"):
+        on_ranks(RANKS, tmp_path / "printed", body)
+    said = (tmp_path / "printed").read_text()
+    assert f"trainer.ddp: rank 1: {tmp_path}/host-1/train: found no folder" in said, said
 
 
 def calls() -> int:

@@ -1,5 +1,8 @@
 """The order of the images, and their crops, follow from seed, epoch and place."""
 
+import os
+import select
+import signal
 from pathlib import Path
 
 import numpy
@@ -72,6 +75,31 @@ def test_ranks_share_the_images_to_validate(data: Path) -> None:
         for part in range(5)
     ]
     assert sum(counts) == 24 and max(counts) == 5
+
+
+def test_the_readers_of_a_rank_that_was_killed_die_with_it(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
+    reading, writing = os.pipe()
+    rank = os.fork()
+    if rank == 0:
+        try:
+            feed = Feed(settings_for(data, "--workers", "1"))
+            feed.next(Place(), Share(0, 1, 2))
+            os.write(writing, str(feed._batches._workers[0].pid).encode())
+            signal.pause()
+        finally:
+            os._exit(1)
+    os.close(writing)
+    reader = int(os.read(reading, 20))
+    os.close(reading)
+    watched = os.pidfd_open(reader)
+    os.kill(rank, signal.SIGKILL)
+    os.waitpid(rank, 0)
+    # A reader of torch looks after its rank each 5 s.
+    assert select.select([watched], [], [], 3)[0] == [watched]
+    os.close(watched)
 
 
 def test_a_folder_without_classes_is_named(tmp_path: Path) -> None:

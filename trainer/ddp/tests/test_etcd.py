@@ -47,7 +47,10 @@ def test_the_second_job_without_an_id_by_torchs_etcd_is_told_to_choose_one(
     first, second = Job(tmp_path / "first", data), Job(tmp_path / "second", data)
     first.wait(agent_of(first, backend, etcd, *ALONE))
     agent = agent_of(second, backend, etcd, *ALONE)
-    assert agent.wait(200) == 1, second.printed()
+    try:
+        assert agent.wait(200) == 1, second.printed()
+    finally:
+        stop(agent)
     said = second.printed().strip().splitlines()
     assert len(said) == 1 and "'none'" in said[0] and "--rdzv-id" in said[0], said
 
@@ -58,14 +61,17 @@ def test_an_etcd_that_is_away_for_five_seconds_is_not_noticed(
     job = Job(tmp_path / "job", data, every=20, epochs=60)
     agent = agent_of(job, "etcd-v3", own_etcd)
     job.wait_for_step(1, agent)
-    own_etcd.stop()
-    away_since = max(line["step"] for line in job.lines())
-    time.sleep(5)
-    back_at = max(line["step"] for line in job.lines())
-    own_etcd.start()
-    print(f"etcd was away in steps {away_since} to {back_at} of {job.epochs * STEPS_OF_AN_EPOCH}")
-    assert away_since < back_at < job.epochs * STEPS_OF_AN_EPOCH - 1, "etcd was not away in training"
-    job.wait(agent)
+    try:
+        own_etcd.stop()
+        away_since = max(line["step"] for line in job.lines())
+        time.sleep(5)
+        back_at = max(line["step"] for line in job.lines())
+        own_etcd.start()
+        print(f"etcd was away in steps {away_since} to {back_at} of {job.epochs * STEPS_OF_AN_EPOCH}")
+        assert away_since < back_at < job.epochs * STEPS_OF_AN_EPOCH - 1, "etcd was not away in training"
+        job.wait(agent)
+    finally:
+        stop(agent)
     assert job.summary["attempts"] == 1
     assert_every_image_once(job)
 

@@ -45,6 +45,14 @@ def test_a_classifier_is_made_for_images_of_the_size_that_is_asked_for(arch: str
         assert model(torch.zeros(2, 3, 64, 64)).shape == (2, CLASSES)
 
 
+@pytest.mark.parametrize(("size", "outputs"), [("298", 1), ("299", 2)])
+def test_inception_has_its_auxiliary_output_for_images_that_are_large_enough(size: str, outputs: int) -> None:
+    with torch.device("meta"):
+        model = build_model(settings_for("inception_v3", "--image-size", size), CLASSES)
+        made = model(torch.zeros(2, 3, int(size), int(size)))
+    assert [each.shape for each in (made if isinstance(made, tuple) else [made])] == outputs * [(2, CLASSES)]
+
+
 def test_a_size_that_a_classifier_cannot_have_is_refused() -> None:
     with pytest.raises(SettingsError, match="--arch vit_b_32 --image-size 65"), torch.device("meta"):
         build_model(settings_for("vit_b_32", "--image-size", "65"), CLASSES)

@@ -8,6 +8,8 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +25,8 @@ HEARTBEAT_SECONDS = 1
 KILLS = int(os.environ.get("FCCL_TEST_KILLS", "1"))
 """In replicas of each number and size: ./dev test kills asks for more."""
 STEPS = 500
-STEPS_OF_CLASSIFIERS = 300
-"""Each takes longer than a step of a shard, so a replica is back after fewer."""
+STEPS_OF_CLASSIFIERS = 600
+"""On a quiet machine a replica alone does more than 20 in a second, and the other is back after some 10 s."""
 EXACT = ["--precision", "fp64", "--global-batch", "12"]
 FSDP = ["-m", "trainer.fsdp", "--layers", "2", "--hidden", "96", "--seq-len", "64", *EXACT]
 FSDP += ["--optimizer", "sgd", "--lr", "0.05", "--steps", str(STEPS)]
@@ -43,13 +45,20 @@ class Run:
     ranks: int
     trainer: list[str]
 
-    def start(self) -> subprocess.Popen:
+    @contextmanager
+    def started(self) -> Iterator[subprocess.Popen]:
+        """The command while it runs; where a test fails before its end, it is ended."""
         words = ["--replicas", str(self.replicas), "--nproc-per-node", str(self.ranks)]
         words += ["--runs", str(self.folder.parent), "--name", self.folder.name, *self.trainer]
         command = [sys.executable, "-m", "trainer.replicas", *words]
-        return subprocess.Popen(
+        process = subprocess.Popen(
             command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait()
 
     def lines(self, replica: int, file: str = "metrics.jsonl") -> list[Line]:
         path = self.folder / f"replica-{replica}" / file
@@ -70,15 +79,15 @@ def kill_one(run: Run, seed: int) -> int:
     """Lets the run go to its end, but for a random rank; returns the replica that the rank belonged to."""
     draw = random.Random(seed)
     victim, rank, step = draw.randrange(run.replicas), draw.randrange(run.ranks), draw.randint(2, 30)
-    process = run.start()
-    deadline = time.monotonic() + LIMIT_SECONDS
-    while not any(line["step"] >= step for line in run.lines(victim)):
-        assert process.poll() is None, process.communicate()[0]
-        assert time.monotonic() < deadline, f"step {step} did not come in {LIMIT_SECONDS} s"
-        time.sleep(0.02)
-    (pid,) = {line["pid"] for line in run.lines(victim, "starts.jsonl") if line["rank"] == rank}
-    os.kill(pid, signal.SIGKILL)
-    end(process, run)
+    with run.started() as process:
+        deadline = time.monotonic() + LIMIT_SECONDS
+        while not any(line["step"] >= step for line in run.lines(victim)):
+            assert process.poll() is None, process.communicate()[0]
+            assert time.monotonic() < deadline, f"step {step} did not come in {LIMIT_SECONDS} s"
+            time.sleep(0.02)
+        (pid,) = {line["pid"] for line in run.lines(victim, "starts.jsonl") if line["rank"] == rank}
+        os.kill(pid, signal.SIGKILL)
+        end(process, run)
     return victim
 
 
@@ -118,7 +127,8 @@ def check_losses(run: Run, undisturbed: dict[int, float]) -> None:
 def losses_of_one_rank(folder: Path, trainer: list[str]) -> dict[int, float]:
     """The losses of one replica of one rank, by step."""
     run = Run(folder, 1, 1, trainer)
-    end(run.start(), run)
+    with run.started() as process:
+        end(process, run)
     return {line["step"]: line["loss"] for line in run.lines(0)}
 
 

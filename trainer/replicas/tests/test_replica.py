@@ -15,8 +15,8 @@ from trainer.replicas.replica import Berth, Replica
 class StepCommitter:
     """Commits each step, unless the others have committed it: `newer` is their state then."""
 
-    def __init__(self, load_state_dict: Any, state_dict: Any, **_: Any) -> None:
-        self.load, self.state = load_state_dict, state_dict
+    def __init__(self, load_state_dict: Any, state_dict: Any, **options: Any) -> None:
+        self.load, self.state, self.options = load_state_dict, state_dict, options
         self.step, self.newer = 0, None
 
     def start_quorum(self) -> None:
@@ -96,6 +96,11 @@ def test_a_step_that_only_the_others_have_committed_is_taken_from_them(
     step(rank)
     rank[0].leave()
     assert lines(tmp_path) == [(1, 0.5, "1"), (2, 1.0, "2"), (3, 1.5, "3")]
+
+
+def test_a_step_of_the_others_may_take_longer_than_a_call(rank: tuple[Replica, Trained]) -> None:
+    options = rank[0]._manager.options
+    assert options["quorum_timeout"] >= 10 * options["timeout"]
 
 
 def test_a_rank_that_starts_anew_writes_no_step_that_it_was_given(

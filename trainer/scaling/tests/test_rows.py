@@ -2,12 +2,13 @@
 
 import csv
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from trainer.scaling import figures
-from trainer.scaling.arguments import parse
+from trainer.scaling import figures, sizes
+from trainer.scaling.arguments import OrderError, parse
 from trainer.scaling.figures import draw_measured
 from trainer.scaling.rows import rows_of, write
 from trainer.scaling.sizes import Measured, Size
@@ -83,6 +84,18 @@ def test_a_chart_of_real_work_on_one_host_claims_no_emulation(tmp_path: Path, dr
     alone = rows_of({Size(1, ranks, 0): [measured(0.5, ranks)] for ranks in (1, 2)}, 0.0)
     draw_measured(tmp_path / "scaling.png", alone, 2)
     assert drawn[0].get_title() == "tokens per second (2 cores)"
+
+
+def test_of_a_run_that_failed_the_trainers_own_reason_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "./dev train: no such text\nTraceback\nnode0 eth0 12 bytes\n"
+    ended = subprocess.CompletedProcess([], 2, "", said)
+    monkeypatch.setattr(subprocess, "run", lambda *_words, **_options: ended)
+    order = parse(["--hosts", "1", "--out", str(tmp_path), "--", "-m", "trainer.fsdp"])
+    with pytest.raises(OrderError, match=r"status 2: \./dev train: no such text \(all of it"):
+        sizes.run(order, Size(1, 1, 1), "failed")
+    assert (tmp_path / "runs" / "failed.log").read_text() == said
 
 
 @pytest.mark.parametrize(
