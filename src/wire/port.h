@@ -108,7 +108,7 @@ class Port {
 
   // True if all operations have ended, or never will.
   bool is_settled() const;
-  // Returns a peer that has not consumed all that it was sent, and still may, or -1. is_taken: there is none.
+  // Returns a peer that has not consumed all that it was sent, and still may; -1 if every other one has, or never will.
   int still_taking() const;
   bool is_taken() const { return still_taking() < 0; }
 
