@@ -112,7 +112,7 @@ TEST_F(RanksOfTwoHosts, a_rank_whose_leader_broke_off_is_out_of_reach) {
 }
 
 TEST_F(RanksOfTwoHosts, a_rank_whose_leader_left_and_then_broke_off_is_waited_for_and_said_to_be_unheard_of) {
-  control->liveness.hear_of_departure({2, PeerStatus::left});
+  control->liveness.hear_of_departure({2, PeerStatus::left, kFirstNumber});
   control->liveness.hear_of_end(2, LinkEnd::broken);
   const Error error = wait_for_3();
   EXPECT_EQ(error.code, fcclTimeout);
