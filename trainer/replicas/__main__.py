@@ -14,7 +14,10 @@ from typing import Any
 from trainer.fsdp.arguments import SettingsError
 from trainer.replicas.arguments import DDP, PROGRAM, Order, ddp_settings, parse, place_of
 
-HEARTBEAT_MS, JOIN_MS = 1000, 10_000
+HEARTBEAT_MS = 1000
+JOIN_MS = 60_000
+"""For replicas that give signs, but are in a step still while another one waits to come back. Of three, the
+first to end its step would go on with that one alone otherwise."""
 POLL_SECONDS = 0.05
 SAID = "said.log"
 PATIENCE_SECONDS = 60
