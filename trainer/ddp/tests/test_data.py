@@ -3,6 +3,7 @@
 import os
 import select
 import signal
+import time
 from pathlib import Path
 
 import numpy
@@ -95,9 +96,10 @@ def test_the_readers_of_a_rank_that_was_killed_die_with_it(
     reader = int(os.read(reading, 20))
     os.close(reading)
     watched = os.pidfd_open(reader)
+    # It has read ahead and waits then, and torch lets it look after its rank each 5 s.
+    time.sleep(1)
     os.kill(rank, signal.SIGKILL)
     os.waitpid(rank, 0)
-    # A reader of torch looks after its rank each 5 s.
     assert select.select([watched], [], [], 3)[0] == [watched]
     os.close(watched)
 
