@@ -34,7 +34,8 @@ prepare_kubernetes() {
   need_environment
   need_package
   mkdir -p "$folder/packages" "$folder/images"
-  [[ -x $folder/packages/usr/bin/catatonit ]] || step "unpack containerd and etcd" kubernetes-packages env -C "$folder/packages" \
+  # The last one that is unpacked tells whether all are.
+  [[ -x $folder/packages/usr/bin/etcd ]] || step "unpack containerd and etcd" kubernetes-packages env -C "$folder/packages" \
     bash -c 'apt-get download containerd etcd-server catatonit && for each in *.deb; do dpkg -x "$each" . && rm "$each"; done'
   [[ -x $folder/bin/kube-proxy ]] ||
     step "compile a Kubernetes, once (4 to 8 minutes)" kubernetes tools/kube/build.sh "$folder"

@@ -229,7 +229,7 @@ def test_a_field_that_there_is_not_is_refused_by_its_name():
     assert 'unknown field "slotsPerWorkers"' in said.stderr
 
 
-# A job as AWS has one for nccl-tests, by its paths and variables; image, binary, resources and provider are others.
+# A job as AWS has one for nccl-tests, by its paths and variables, but for image, binary, resources, provider.
 OF_AWS = """
 apiVersion: kubeflow.org/v2beta1
 kind: MPIJob
@@ -249,9 +249,11 @@ spec:
               imagePullPolicy: IfNotPresent
               env:
                 - {name: PATH, value: "$PATH:/opt/amazon/efa/bin:/usr/bin"}
-                - {name: LD_LIBRARY_PATH, value: "/opt/amazon/openmpi/lib:/opt/amazon/efa/lib:$LD_LIBRARY_PATH"}
+                - {name: LD_LIBRARY_PATH, value: "/opt/amazon/openmpi/lib:$LD_LIBRARY_PATH"}
               command: [/opt/amazon/openmpi/bin/mpirun, --allow-run-as-root, --tag-output, -np, "4", -N, "2"]
-              args: [--bind-to, none, -x, PATH, -x, LD_LIBRARY_PATH, /opt/fccl-tests/build/all_reduce_perf, -b, "8", -e, 1M, -f, "8"]
+              args:
+                [--bind-to, none, -x, PATH, -x, LD_LIBRARY_PATH,
+                 /opt/fccl-tests/build/all_reduce_perf, -b, "8", -e, 1M, -f, "8"]
     Worker:
       replicas: 2
       template:

@@ -77,13 +77,14 @@ def test_prometheus_reads_two_pods_of_a_job_under_its_name_and_their_ranks_serve
     assert len(found) == 2
     for labels in found:
         assert spec["selector"]["matchLabels"].items() <= labels.items()
-        known = {f"__meta_kubernetes_pod_label_{re.sub(r'[^a-zA-Z0-9_]', '_', key)}": labels[key] for key in labels}
+        known = {re.sub(r"[^a-zA-Z0-9_]", "_", key): value for key, value in labels.items()}
         job = "default/fccl"
         for each in spec["podMetricsEndpoints"][0]["relabelings"]:
             (source,) = each["sourceLabels"]
-            if re.fullmatch(each["regex"], known.get(source, "")):
+            value = known.get(source.removeprefix("__meta_kubernetes_pod_label_"), "")
+            if re.fullmatch(each["regex"], value):
                 assert each["targetLabel"] == "job"
-                job = known[source]
+                job = value
         assert job == name.partition("/")[2]
     text = json.dumps(made)
     assert re.search(r'FCCL_METRICS_PORT(=|", "value": ")9410', text)
