@@ -17,11 +17,15 @@ packages_kube=(
 
 # kube [--efa N] -- COMMAND...
 kube() {
+  local python=$venv/bin/python
   if ! asks_for_help "$@"; then
+    # Before a Kubernetes is compiled.
+    [[ " $*" == *" -- "?* ]] || die "say -- and a COMMAND: ./dev kube [--efa N] -- COMMAND"
     ((EUID == 0)) || die "a Kubernetes wants root, since it mounts: run sudo ./dev kube $*"
     prepare_kubernetes
   fi
-  exec "$venv/bin/python" tools/kube/kube.py "$@"
+  [[ -x $python ]] || python=python3
+  exec "$python" tools/kube/kube.py "$@"
 }
 
 # prepare_kubernetes: what ./dev kube needs, made once: programs, images, and the environment that pods see.

@@ -15,6 +15,13 @@ def test_a_wrong_command_is_one_line_with_the_nearest_one(word: str, meant: str)
     assert ended.stderr == f"dev: no command is called '{word}'; did you mean {meant}? ./dev help lists all\n"
 
 
+@pytest.mark.parametrize("words", [[], ["--"], ["--efa", "8"], ["kubectl", "get", "nodes"]])
+def test_a_kubernetes_without_a_command_is_refused_before_it_is_made(words: list[str]) -> None:
+    ended = subprocess.run([ROOT / "dev", "kube", *words], capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr == "dev: say -- and a COMMAND: ./dev kube [--efa N] -- COMMAND\n"
+
+
 @pytest.mark.parametrize(
     ("printed", "progress"),
     [
