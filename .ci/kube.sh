@@ -48,7 +48,8 @@ prepare_kubernetes() {
   unlock
   archive_image etcd deploy/containers/etcd.Dockerfile
   archive_image pause "$folder/packages/usr/bin/catatonit"
-  archive_image tests deploy/containers/fccl-tests.Dockerfile build/libfccl.so.0 build/libfccl_ofi.so build/fccl-info build/perf_tests/*_perf
+  archive_image tests deploy/containers/fccl-tests.Dockerfile build/libfccl.so.0 build/libfccl_ofi.so build/fccl-info \
+    build/perf_tests/{*_perf,libfccl_launch_*.so}
 }
 
 # archive_image pause|tests|etcd FILE...: for containerd, unless there is one that is newer than these files, of which it is made.

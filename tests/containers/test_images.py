@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import urllib.request
 from pathlib import Path
@@ -104,6 +105,9 @@ def test_ranks_of_two_containers_measure_with_nothing_wrong(tmp_path):
 
 
 def test_etcd_answers_by_the_interface_that_torch_speaks():
+    with socket.socket() as asking:
+        if asking.connect_ex(("127.0.0.1", 2379)) == 0:
+            pytest.skip("somebody else listens at port 2379 here, who would answer in the place of the image")
     identity = podman("run", "--detach", "--network", "host", "localhost/etcd").stdout.strip()
     try:
         for _ in range(100):
