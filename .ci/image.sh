@@ -6,6 +6,8 @@ base_image=localhost/debian:bookworm
 # image tests|train|etcd [--dry-run]
 image() {
   local folder=build/image
+  # Before anything is installed. That the binaries of tests are not built yet is no fault here.
+  [[ ${1:-} == tests ]] || CONTAINER_TOOL=podman BASE=$base_image deploy/containers/build.sh "${1:-}" --dry-run >/dev/null || exit
   ((EUID == 0)) || die "podman needs root here, since it mounts: run sudo ./dev image $*"
   if [[ " $* " != *" --dry-run "* ]]; then
     lock

@@ -17,11 +17,15 @@ packages_kube=(
 
 # kube [--efa N] -- COMMAND...
 kube() {
+  local python=$venv/bin/python
   if ! asks_for_help "$@"; then
+    # Before a Kubernetes is compiled.
+    [[ " $*" == *" -- "?* ]] || die "say -- and a COMMAND: ./dev kube [--efa N] -- COMMAND"
     ((EUID == 0)) || die "a Kubernetes wants root, since it mounts: run sudo ./dev kube $*"
     prepare_kubernetes
   fi
-  exec "$venv/bin/python" tools/kube/kube.py "$@"
+  [[ -x $python ]] || python=python3
+  exec "$python" tools/kube/kube.py "$@"
 }
 
 # prepare_kubernetes: what ./dev kube needs, made once: programs, images, and the environment that pods see.
@@ -34,7 +38,8 @@ prepare_kubernetes() {
   need_environment
   need_package
   mkdir -p "$folder/packages" "$folder/images"
-  [[ -x $folder/packages/usr/bin/catatonit ]] || step "unpack containerd and etcd" kubernetes-packages env -C "$folder/packages" \
+  # The last one that is unpacked tells whether all are.
+  [[ -x $folder/packages/usr/bin/etcd ]] || step "unpack containerd and etcd" kubernetes-packages env -C "$folder/packages" \
     bash -c 'apt-get download containerd etcd-server catatonit && for each in *.deb; do dpkg -x "$each" . && rm "$each"; done'
   [[ -x $folder/bin/kube-proxy ]] ||
     step "compile a Kubernetes, once (4 to 8 minutes)" kubernetes tools/kube/build.sh "$folder"
@@ -43,7 +48,8 @@ prepare_kubernetes() {
   unlock
   archive_image etcd deploy/containers/etcd.Dockerfile
   archive_image pause "$folder/packages/usr/bin/catatonit"
-  archive_image tests deploy/containers/fccl-tests.Dockerfile build/libfccl.so.0 build/libfccl_ofi.so build/fccl-info build/perf_tests/*_perf
+  archive_image tests deploy/containers/fccl-tests.Dockerfile build/libfccl.so.0 build/libfccl_ofi.so build/fccl-info \
+    build/perf_tests/{*_perf,libfccl_launch_*.so}
 }
 
 # archive_image pause|tests|etcd FILE...: for containerd, unless there is one that is newer than these files, of which it is made.

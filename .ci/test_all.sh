@@ -25,7 +25,9 @@ run_suite() {
     frameworks) FCCL_TEST_TIMEOUT=900 frameworks_suite ;;
     launchers) launchers_suite ;;
     sagemaker) FCCL_TEST_TIMEOUT=900 python_suites "$torch_version" sagemaker=sagemaker/tests -- ;;
-    docs | tools | elastic | slurm | dashboards | kubernetes | containers | release | site) "$1_suite" ;;
+    docs | tools | elastic | dashboards | containers | release | site) "$1_suite" ;;
+    # A run of ./dev efa may take 360 s, a Kubernetes with two jobs one after the other 500 s.
+    slurm | kubernetes) FCCL_TEST_TIMEOUT=900 "$1_suite" ;;
     cluster) cluster_suite cluster -m 'not slow and not slurm' ;;
     cluster-slow) FCCL_TEST_TIMEOUT=3600 cluster_suite cluster-slow -m slow ;;
   esac

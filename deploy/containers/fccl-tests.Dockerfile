@@ -2,7 +2,7 @@
 ARG BASE=docker.io/library/debian:bookworm
 FROM ${BASE}
 # What a base with EFA's installer has already is left as it is: /opt/amazon comes first in the paths below.
-ARG PACKAGES="ca-certificates libfabric1 libhwloc15 openmpi-bin openssh-client openssh-server"
+ARG PACKAGES="ca-certificates htop libfabric1 libhwloc15 openmpi-bin openssh-client openssh-server"
 RUN apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ${PACKAGES} \
  && rm -rf /var/lib/apt/lists/*
@@ -10,8 +10,13 @@ RUN apt-get update \
 RUN mkdir -p /run/sshd \
  && printf 'StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\nLogLevel ERROR\n' >/etc/ssh/ssh_config.d/fccl.conf \
  && printf 'StrictModes no\n' >/etc/ssh/sshd_config.d/fccl.conf
+# AWS's manifests call mpirun by this path, which has it look for orted beside it.
+RUN [ -e /opt/amazon/openmpi/bin/mpirun ] \
+ || { mkdir -p /opt/amazon/openmpi/bin && ln -s /usr/bin/mpirun /usr/bin/orted /opt/amazon/openmpi/bin; }
 COPY lib/ /opt/fccl/lib/
 COPY build/ /opt/fccl-tests/build/
+# They also set LD_LIBRARY_PATH, without the folder of FCCL's libraries.
+RUN echo /opt/fccl/lib >/etc/ld.so.conf.d/fccl.conf && ldconfig
 ENV PATH=/opt/amazon/openmpi/bin:/opt/amazon/efa/bin:/opt/fccl-tests/build:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     LD_LIBRARY_PATH=/opt/amazon/efa/lib:/opt/amazon/openmpi/lib:/opt/fccl/lib \
     OMPI_MCA_pml=^ucx \

@@ -1,6 +1,7 @@
 """The scripts and Dockerfiles of deploy/containers: their commands, and what they say is missing."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -84,6 +85,15 @@ def test_what_cannot_be_done_is_said_with_what_to_do(copy, words, variables, com
     said = run(copy / words[0], *words[1:], **variables)
     assert said.returncode == 1
     assert complaint in said.stderr
+
+
+def test_the_image_of_the_trainer_has_the_versions_that_its_tests_ran_with():
+    text = (FOLDER / "fccl-train.Dockerfile").read_text()
+    tested = dict(re.findall(r"^([\w-]+)==(\S+)$", (ROOT / ".ci/requirements.txt").read_text(), re.M))
+    torch = re.search(r"^ARG TORCH=(\S+)$", text, re.M)[1]
+    named = {"torch": torch} | dict(re.findall(r"\b([\w-]+)==([\d.]+)", text))
+    assert {"numpy", "transformers", "tqdm", "matplotlib", "python-etcd"} <= set(named)
+    assert named == {name: tested[name] for name in named}
 
 
 @pytest.mark.parametrize("file", DOCKERFILES, ids=lambda file: file.name)

@@ -1,5 +1,6 @@
 """A live Prometheus, with the deployed rules, that reads a job of two ranks."""
 
+import os
 import re
 import signal
 import subprocess
@@ -85,7 +86,7 @@ def test_a_stopped_rank_raises_the_alert_of_a_stuck_call_with_its_number(job, tm
     )
 
 
-def test_a_kill_leaves_no_process():
+def test_a_kill_leaves_no_process(tmp_path):
     def children():
         found = []
         for status in Path("/proc").glob("[0-9]*/cmdline"):
@@ -97,7 +98,9 @@ def test_a_kill_leaves_no_process():
                 found.append(words)
         return found
 
-    process = subprocess.Popen(PROGRAM, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    # The folder of the program stays.
+    apart = os.environ | {"TMPDIR": str(tmp_path)}
+    process = subprocess.Popen(PROGRAM, cwd=ROOT, env=apart, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 30
     while len(children()) < 3:
         assert time.monotonic() < deadline

@@ -1,6 +1,8 @@
 """The stand-ins of the operators: what they make of a job, and what they say of its end."""
 
 import copy
+import json
+import re
 from pathlib import Path
 
 import crds
@@ -56,6 +58,37 @@ def test_a_job_becomes_the_objects_of_the_golden_file(name):
 def test_strict_schemas_find_no_fault_in_what_a_job_becomes(name):
     for document in made_of(job_of(name)):
         assert schemas.faults(document) == [], document["metadata"]["name"]
+
+
+def read_by_prometheus(made):
+    """The labels of pods that have the port of the PodMonitor."""
+    (endpoint,) = rendered("local")["PodMonitor", "fccl"]["spec"]["podMetricsEndpoints"]
+    for each in made:
+        ports = each["spec"]["containers"][0].get("ports", []) if each["kind"] == "Pod" else []
+        if endpoint["port"] in {port["name"] for port in ports}:
+            yield each["metadata"]["labels"]
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_prometheus_reads_two_pods_of_a_job_under_its_name_and_their_ranks_serve(name):
+    spec = rendered("local")["PodMonitor", "fccl"]["spec"]
+    made = made_of(job_of(name))
+    found = list(read_by_prometheus(made))
+    assert len(found) == 2
+    for labels in found:
+        assert spec["selector"]["matchLabels"].items() <= labels.items()
+        known = {re.sub(r"[^a-zA-Z0-9_]", "_", key): value for key, value in labels.items()}
+        job = "default/fccl"
+        for each in spec["podMetricsEndpoints"][0]["relabelings"]:
+            (source,) = each["sourceLabels"]
+            value = known.get(source.removeprefix("__meta_kubernetes_pod_label_"), "")
+            if re.fullmatch(each["regex"], value):
+                assert each["targetLabel"] == "job"
+                job = value
+        assert job == name.partition("/")[2]
+    text = json.dumps(made)
+    assert re.search(r'FCCL_METRICS_PORT(=|", "value": ")9410', text)
+    assert re.search(r'FCCL_METRICS_ADDRESS(=|", "value": ")0\.0\.0\.0', text)
 
 
 @pytest.mark.parametrize(

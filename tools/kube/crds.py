@@ -3,8 +3,6 @@
 import copy
 from pathlib import Path
 
-import yaml
-
 FOLDER = Path(__file__).resolve().parent / "crds"
 # A structural schema may not say the one, and nobody needs the other.
 _LEFT_OUT = ("description", "default")
@@ -16,6 +14,9 @@ _QUANTITIES = {**_EITHER, "anyOf": [{"type": "integer"}, {"type": "string"}]}
 
 def load() -> list[dict]:
     """The definitions as the files say, with their $refs."""
+    # The help of ./dev kube is there before an environment with this is.
+    import yaml
+
     return [yaml.safe_load(file.read_text()) for file in sorted(FOLDER.glob("*.yaml"))]
 
 

@@ -22,8 +22,10 @@ def main(words: list[str]) -> int:
     # A process that is being killed may still write.
     while folder.exists() and time.monotonic() < deadline:
         shutil.rmtree(folder, ignore_errors=True)
-    if left or folder.exists():
-        print(f"kube: these stay: {' '.join(map(str, [*left, folder]))}", file=sys.stderr)
+    if folder.exists():
+        left.append(folder)
+    if left:
+        print(f"kube: these stay: {' '.join(map(str, left))}", file=sys.stderr)
         return 1
     return 0
 
