@@ -1,6 +1,7 @@
 // Describes a measured collective as data: the runner shares everything else.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "fccl/fccl.hpp"
@@ -27,7 +28,7 @@ struct Layout {
 
   // Returns the number of elements in a block of the result.
   std::size_t block_count(std::size_t block) const {
-    if (uneven == nullptr) return count;
+    if (uneven == nullptr) return std::min(count, recv_count);
     return uneven->received.empty() ? recv_count : uneven->received[block];
   }
 };
@@ -60,6 +61,12 @@ struct Collective {
   bool works_in_place = true;
   // Requires a power of two as the number of ranks.
   bool wants_power_of_two = false;
+  // Requires an even number of ranks.
+  bool wants_pairs = false;
+  // True if an MPI has one call that does the same.
+  bool has_mpi_call = true;
+  // Messages that a rank sends or receives in one call; the time shown is that of one of them.
+  int messages = 1;
   Layout (*layout)(std::size_t count, Place place) = nullptr;
   Result<void> (*start)(Communicator& communicator, const Operation& operation);
   // Returns the origin of each block of the result.
@@ -87,6 +94,9 @@ constexpr std::size_t count_of(const Collective& collective, std::size_t element
 constexpr std::size_t larger_count(const Collective& collective, std::size_t count, int ranks) {
   return collective.has_blocks ? count * static_cast<std::size_t>(ranks) : count;
 }
+
+// Returns the rank as far on in the other half.
+constexpr int partner_of(int rank, int ranks) { return rank < ranks / 2 ? rank + ranks / 2 : rank - ranks / 2; }
 
 constexpr double every_byte_once(int) { return 1.0; }
 constexpr double all_but_own_block(int ranks) { return (ranks - 1.0) / ranks; }

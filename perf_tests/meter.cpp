@@ -164,7 +164,7 @@ void Meter::refresh(const Subject& subject, bool in_place, const Parts& parts, s
 
 Meter::Timed Meter::time_calls(const Subject& subject, bool in_place, const Parts& parts) {
   const Arguments& arguments = run_.arguments;
-  const auto calls = static_cast<double>(parts.calls);
+  const auto messages = static_cast<double>(parts.calls) * run_.collective.messages;
   const auto began = Clock::now();
   double untimed = 0;
   std::size_t call = 0;
@@ -186,7 +186,7 @@ Meter::Timed Meter::time_calls(const Subject& subject, bool in_place, const Part
   }
   const double issued = seconds_since(began) - untimed;
   finish();
-  return {.until_done = (seconds_since(began) - untimed) / calls, .until_issued = issued / calls};
+  return {.until_done = (seconds_since(began) - untimed) / messages, .until_issued = issued / messages};
 }
 
 Iterations Meter::time_iterations(const Subject& subject, bool in_place) {
@@ -201,7 +201,7 @@ Iterations Meter::time_iterations(const Subject& subject, bool in_place) {
     for (int repeat = 0; repeat < arguments.aggregated; ++repeat)
       start_blocking(subject, buffers(subject, in_place, parts.part_of(call++)));
     finish();
-    own.push_back(seconds_since(began) / arguments.aggregated);
+    own.push_back(seconds_since(began) / (arguments.aggregated * run_.collective.messages));
     if (arguments.blocking == Blocking::untimed_barrier) run_.team.barrier(thread_);
   }
   Iterations found{

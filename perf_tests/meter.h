@@ -35,7 +35,7 @@ class Meter {
   std::uint64_t bad_checks() const { return bad_checks_; }
 
  private:
-  // Seconds per call.
+  // Seconds per message of a call.
   struct Timed {
     double until_done;
     double until_issued;

@@ -84,6 +84,10 @@ std::optional<Refusal> refusal(const Arguments& arguments, const Collective& col
     return Refusal{ExitCode::usage,
                    "ranks exchange with those whose numbers differ in one bit: start 1, 2, 4, 8 ... of them, not " +
                        std::to_string(team.ranks())};
+  if (collective.wants_pairs && team.ranks() % 2 != 0)
+    return Refusal{ExitCode::usage,
+                   "each rank of the first half has a partner in the second half: start 2, 4, 6 ... of them, not " +
+                       std::to_string(team.ranks())};
   if (arguments.uneven && !collective.is_uneven())
     return Refusal{ExitCode::usage,
                    "--uneven is for collectives whose blocks have counts of their own: all_gatherv_perf, "

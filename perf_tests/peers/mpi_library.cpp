@@ -48,7 +48,7 @@ std::unique_ptr<Library> use_mpi(const FcclLauncher* launcher) { return std::mak
 
 bool mpi_has(const FcclLauncher& launcher, const Collective& collective, const ElementType& type, const Operator& op) {
   const bool scaled = collective.reduces && op.scaled;
-  return !scaled && launcher.supports(collective.collective, type.datatype, static_cast<int>(op.op));
+  return !scaled && collective.has_mpi_call && launcher.supports(collective.collective, type.datatype, static_cast<int>(op.op));
 }
 
 }  // namespace fccl::perf
