@@ -65,14 +65,11 @@ template <class Use>
 void EntryExchange::for_each_chunk(int round, int source, int receiver, Use&& use) const {
   const Collective& row = task_->call.signature.row();
   const bool is_one = task_->input.blocks->chunks() == 1;
-  bool is_first = true;
-  rounds_.for_each_taker(round, source, receiver, {row, task_->root}, [&](int taker) {
-    if (row.input == Extent::block_per_rank && !is_one)
-      use(taker);
-    else if (is_first)
-      use(is_one ? 0 : source);
-    is_first = false;
-  });
+  const plan::Takers takers{row, task_->root};
+  if (row.input == Extent::block_per_rank && !is_one)
+    rounds_.for_each_taker(round, source, receiver, takers, use);
+  else if (rounds_.has_taker(round, source, receiver, takers))
+    use(is_one ? 0 : source);
 }
 
 // Returns the bytes of the message of this round.

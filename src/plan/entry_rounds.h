@@ -69,9 +69,16 @@ class EntryRounds {
   // `source`. Every member has the content of another one by one way alone.
   template <class Use>
   void for_each_taker(int round, int source, int receiver, const Takers& takers, Use&& use) const {
-    const int step = by_dissemination_ ? 2 << round : members_;
-    for (int distance = before(receiver, source); distance < members_; distance += step)
-      if (const int taker = after(source, distance); takers.row.moves(source, taker, takers.root)) use(taker);
+    if (!has_taker(round, source, receiver, takers)) return;
+    for (int distance = before(receiver, source); distance < members_; distance += step(round))
+      if (const int taker = after(source, distance); takers.row.takes(taker, takers.root)) use(taker);
+  }
+  // Tells if there is such a member, without a look at each.
+  bool has_taker(int round, int source, int receiver, const Takers& takers) const {
+    if (!takers.row.gives(source, takers.root) || takers.row.takers == Who::nobody) return false;
+    if (takers.row.takers == Who::all) return true;
+    const int first = before(receiver, source), distance = before(takers.root, source);
+    return distance >= first && (distance - first) % step(round) == 0;
   }
   // Returns the round whose message says that a member so far before this one made the call, and brings its content.
   int round_of(int distance) const {
@@ -79,6 +86,9 @@ class EntryRounds {
   }
 
  private:
+  // Returns how far apart those are whom a message of the round serves.
+  int step(int round) const { return by_dissemination_ ? 2 << round : members_; }
+
   int members_ = 1;
   bool by_dissemination_ = false;
 };

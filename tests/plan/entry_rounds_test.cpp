@@ -89,6 +89,7 @@ void expect_contents(int members, bool by_dissemination, const Collective& row, 
           ASSERT_EQ(rounds.round_of(rounds.before(receiver, source)), round);
           ++takers;
         });
+        ASSERT_EQ(rounds.has_taker(round, source, receiver, {row, root}), takers > 0) << row.name << ", root " << root;
         contents += row.input == Extent::one_block ? std::min<size_t>(takers, 1) : takers;
       }
       if (row.givers == Who::root || row.input == Extent::one_block)
