@@ -5,7 +5,6 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -207,7 +206,7 @@ class Trainer:
 
     def _save_whole(self) -> None:
         if self.settings.train.save_hf:
-            merge = partial(lora.merged, scaling=lora.scaling_of(self.adapter)) if self.adapter else dict
+            merge = lora.merging(self.model) if self.adapter else dict
             write_folder(self.model, Path(self.settings.train.output_dir) / "hf", self.tokenizer, merge)
 
     def _conclude(self, report: Report, stopped: bool) -> None:
