@@ -28,7 +28,6 @@ from transformers import AutoModelForCausalLM, LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer
 
 STEPS = 20
-KINDS = ("llama", "mistral", "gpt_neox")
 TENSOR_2 = {"tensor_parallel_degree": 2, "tensor_parallel_seed": 0}
 FOUR: dict[str, tuple[str, dict[str, Any]]] = {
     "native": ("llama", {}),
@@ -40,6 +39,7 @@ FOUR: dict[str, tuple[str, dict[str, Any]]] = {
     "tensor 4": ("llama", {"tensor_parallel_degree": 4}),
     "tensor 2 of Mistral": ("mistral", TENSOR_2),
     "tensor 2 of GPT-NeoX": ("gpt_neox", TENSOR_2),
+    "tensor 2 of a tied head": ("tied", TENSOR_2),
 }
 EIGHT: dict[str, tuple[str, dict[str, Any]]] = {
     "tensor 2, shard 2, replicas 2": ("llama", {"tensor_parallel_degree": 2, "hybrid_shard_degree": 2})
