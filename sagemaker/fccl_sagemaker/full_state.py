@@ -29,19 +29,21 @@ def state_dict(self: FullyShardedDataParallel, *others: Any, **named: Any) -> di
         here = FullStateDictConfig(rank0_only=wanted.rank0_only, offload_to_cpu=False)
         with FullyShardedDataParallel.state_dict_type(self, StateDictType.FULL_STATE_DICT, here):
             return nn.Module.state_dict(self, *others, **named)
+    # A module around this one collects all states in a dictionary of its own, which it reads afterwards.
+    others_keys = frozenset(named.get("destination") or ())
     with FullyShardedDataParallel.state_dict_type(
         self, StateDictType.SHARDED_STATE_DICT, ShardedStateDictConfig()
     ):
-        sharded = nn.Module.state_dict(self, *others, **named)
+        states = nn.Module.state_dict(self, *others, **named)
     keeps = not wanted.rank0_only or dist.get_rank() == 0
-    full = type(sharded)()
-    for name, tensor in sharded.items():
+    for name in [each for each in states if each not in others_keys]:
         # Every rank takes part, one tensor at a time, those that keep nothing too.
+        tensor = states.pop(name)
         whole = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
         if keeps:
             to_cpu = wanted.offload_to_cpu and isinstance(whole, torch.Tensor)
-            full[name] = whole.cpu() if to_cpu else whole
-    return full
+            states[name] = whole.cpu() if to_cpu else whole
+    return states
 
 
 def _has_split_tensors(module: FullyShardedDataParallel) -> bool:

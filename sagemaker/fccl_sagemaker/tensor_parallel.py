@@ -83,7 +83,16 @@ def _split(model: nn.Module) -> None:
                 f"{degree} does not divide; "
                 f"allowed for this model is one of {', '.join(map(str, allowed))}"
             )
-    apply_tensor_parallelism(model, state.mesh[TENSOR], model._expand_parallel_plan(plan))
+    whole = _shared(model)
+    plan = {name: style for name, style in model._expand_parallel_plan(plan).items() if name not in whole}
+    apply_tensor_parallelism(model, state.mesh[TENSOR], plan)
+
+
+def _shared(model: nn.Module) -> set[str]:
+    """Tied parameters and their modules, which stay whole: a head that is split would lose its embedding."""
+    tied = getattr(model, "all_tied_weights_keys", None) or {}
+    names = {*tied, *tied.values()}
+    return names | {name.rpartition(".")[0] for name in names}
 
 
 def _divided(model: nn.Module) -> dict[str, int]:

@@ -25,13 +25,14 @@ SHAPES = {
     "llama": {"num_key_value_heads": 4},
     "mistral": {"num_key_value_heads": 2, "sliding_window": 4},
     "gpt_neox": {},
+    "tied": {"num_key_value_heads": 4, "tie_word_embeddings": True},
 }
 
 Clip = Callable[[nn.Module, float], Any]
 
 
 def config(kind: str = "llama", **more: Any) -> PretrainedConfig:
-    return CONFIG_MAPPING[kind](
+    return CONFIG_MAPPING["llama" if kind == "tied" else kind](
         vocab_size=WORDS,
         hidden_size=WIDTH,
         intermediate_size=64,

@@ -28,7 +28,6 @@ from transformers import AutoModelForCausalLM, LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer
 
 STEPS = 20
-KINDS = ("llama", "mistral", "gpt_neox")
 TENSOR_2 = {"tensor_parallel_degree": 2, "tensor_parallel_seed": 0}
 FOUR: dict[str, tuple[str, dict[str, Any]]] = {
     "native": ("llama", {}),
@@ -40,6 +39,7 @@ FOUR: dict[str, tuple[str, dict[str, Any]]] = {
     "tensor 4": ("llama", {"tensor_parallel_degree": 4}),
     "tensor 2 of Mistral": ("mistral", TENSOR_2),
     "tensor 2 of GPT-NeoX": ("gpt_neox", TENSOR_2),
+    "tensor 2 of a tied head": ("tied", TENSOR_2),
 }
 EIGHT: dict[str, tuple[str, dict[str, Any]]] = {
     "tensor 2, shard 2, replicas 2": ("llama", {"tensor_parallel_degree": 2, "hybrid_shard_degree": 2})
@@ -58,7 +58,7 @@ WRONG = [
 ]
 
 
-def full_state(model: FSDP) -> dict[str, torch.Tensor]:
+def full_state(model: nn.Module) -> dict[str, torch.Tensor]:
     """On rank 0 alone; every rank calls it."""
     settings = FullStateDictConfig(rank0_only=True, offload_to_cpu=True)
     with FSDP.state_dict_type(model, StateDictType.FULL_STATE_DICT, settings):
@@ -161,7 +161,8 @@ def weights_of_rank_0(degree: int) -> float:
         with torch.device("meta"):
             model = make()
     model = shard(tsm.transform(model, load_state_dict_from_rank0=True))
-    return farthest(full_state(model), make().state_dict())
+    # A script that offloads activations asks the wrapper for the state, and the wrapper asks FSDP's class.
+    return farthest(full_state(offload_wrapper(model)), make().state_dict())
 
 
 def wrong() -> list[Any]:

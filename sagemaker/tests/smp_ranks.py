@@ -18,7 +18,7 @@ from small_llama import one_process
 import checkpoint_cases
 import delayed_cases
 import smp_cases
-from smp_cases import EIGHT, FOUR, KINDS, STEPS
+from smp_cases import EIGHT, FOUR, STEPS
 
 OF_TORCH = (FSDP.__init__, OffloadWrapper.forward)
 
@@ -69,10 +69,11 @@ def four_ranks(out: Path) -> dict[str, Any]:
 def main(out: Path) -> None:
     dist.init_process_group("smddp")
     found: dict[str, Any] = {"backend": dist.get_backend(), "active": fccl.is_active()}
-    for kind in KINDS:
+    cases = EIGHT if dist.get_world_size() == 8 else FOUR
+    for kind in dict.fromkeys(of_kind for of_kind, _ in cases.values()):
         norms: list[float] = []
         losses, states = one_process(STEPS, kind, norms)
-        for name, (of_kind, keys) in (EIGHT if dist.get_world_size() == 8 else FOUR).items():
+        for name, (of_kind, keys) in cases.items():
             if of_kind == kind:
                 found[name] = run(smp_cases.degrees, kind, keys, losses, norms, states)
     if dist.get_world_size() == 4:

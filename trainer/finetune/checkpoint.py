@@ -118,7 +118,8 @@ class Places:
 
     def save(self, model: nn.Module, optimizer: Optimizer, progress: Progress) -> None:
         """Saves what the run needs to go on; every rank calls it."""
-        place = self._folder / f"step-{progress.step:08d}"
+        # The last step of an epoch may be saved before validation and behind it.
+        place = self._folder / f"step-{progress.step:08d}-{progress.epoch:04d}"
         dcp.save(_state(model, optimizer), storage_writer=dcp.FileSystemWriter(place, overwrite=True))
         if writes():
             content = {"launch": _launch(), "progress": asdict(progress)}

@@ -190,6 +190,9 @@ def _refuse_ranks(settings: Settings) -> None:
             raise FlagError(
                 f"torchrun started {ranks} ranks, which need --enable_fsdp: give it, or start one process"
             )
+        for flag in ("save_every", "auto_resume"):
+            if getattr(settings.train, flag):
+                raise FlagError(f"--{flag} needs --enable_fsdp: give it, under torchrun --nproc_per_node 1")
         return
     if "RANK" not in os.environ:
         raise FlagError(

@@ -1,5 +1,8 @@
 """Puts an adapter of peft into a sharded model, fills it, saves it, and merges it into the weights."""
 
+import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -17,6 +20,9 @@ from trainer.fsdp.folder import copy_tensors
 
 ADAPTER, WEIGHTS = "default", "adapter_model.safetensors"
 PEFTS_PREFIX = "base_model.model."
+MATRIX = re.compile(rf"\.lora_[AB]\.{ADAPTER}\.weight$")
+"""What an adapter of linear layers consists of."""
+
 Tensors = dict[str, torch.Tensor]
 
 
@@ -51,6 +57,12 @@ def inject(model: PreTrainedModel, config: LoraConfig) -> None:
             inject_adapter_in_model(config, model, ADAPTER)
     except ValueError as error:
         raise FlagError(f"--target_modules {config.target_modules}: {str(error).splitlines()[0]}") from error
+    trained = [name for name, parameter in model.named_parameters() if parameter.requires_grad]
+    if others := [name for name in trained if not MATRIX.search(name)]:
+        raise FlagError(
+            f"--use_peft trains matrices of linear layers, and this adapter has {others[0]}: "
+            f"choose other --target_modules, or another --from_peft_checkpoint"
+        )
     for layer in _layers(model).values():
         for matrix in (layer.lora_A[ADAPTER], layer.lora_B[ADAPTER]):
             matrix.to(model.dtype)
@@ -79,7 +91,8 @@ def fill_adapter(model: nn.Module, seed: int, folder: str) -> None:
                 if letter == "B":
                     first.weight.zero_()
                 if folder:
-                    first.weight.copy_(_found(read, f"{PEFTS_PREFIX}{name}.lora_{letter}.weight", folder))
+                    there = _found(read, f"{PEFTS_PREFIX}{name}.lora_{letter}.weight", folder)
+                    first.to(matrix.weight.dtype).weight.copy_(there)
             copy_tensors(first, matrix)
 
 
@@ -97,8 +110,16 @@ def save_adapter(model: nn.Module, config: LoraConfig, folder: Path, writes: boo
         config.save_pretrained(folder)
 
 
-def merged(tensors: Tensors, scaling: float) -> Tensors:
-    """A group's tensors without the adapter, which is added to the weights that it changes."""
+def merging(model: nn.Module) -> Callable[[Tensors], Tensors]:
+    """Adds a group's adapter to the weights that it changes, as write_folder takes it."""
+    layers = _layers(model)
+    factors = {name: layer.scaling[ADAPTER] for name, layer in layers.items()}
+    turned = {name for name, layer in layers.items() if getattr(layer, "fan_in_fan_out", False)}
+    return partial(merged, factors=factors, turned=turned)
+
+
+def merged(tensors: Tensors, factors: dict[str, float], turned: set[str]) -> Tensors:
+    """A group's tensors without the adapter; layers that are `turned` have a row for each input."""
     whole: Tensors = {}
     for name, tensor in tensors.items():
         if is_adapter(name):
@@ -106,14 +127,10 @@ def merged(tensors: Tensors, scaling: float) -> Tensors:
         path, inside, leaf = name.partition(".base_layer.")
         if leaf == "weight":
             first, second = (tensors[f"{path}.lora_{letter}.{ADAPTER}.weight"] for letter in "AB")
-            tensor = tensor + second @ first * scaling
+            product = second @ first * factors[path]
+            tensor = tensor + (product.T if path in turned else product)
         whole[f"{path}.{leaf}" if inside else name] = tensor
     return whole
-
-
-def scaling_of(config: LoraConfig) -> float:
-    """The factor of the adapter's product."""
-    return config.lora_alpha / config.r
 
 
 def _layers(model: nn.Module) -> dict[str, LoraLayer]:

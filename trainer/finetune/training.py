@@ -5,7 +5,6 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from trainer.finetune import checkpoint, lora
 from trainer.finetune.batches import Batches, Numbers, pack
 from trainer.finetune.checkpoint import Places, Progress, writes
 from trainer.finetune.flags import FlagError, Settings
-from trainer.finetune.model import build_model, device_of, precision_of, read_tokenizer
+from trainer.finetune.model import USED, build_model, device_of, precision_of, read_tokenizer
 from trainer.finetune.report import Report
 from trainer.finetune.samples import IGNORED, Collator, Sample, read_collator, read_samples
 from trainer.fsdp.folder import write_folder
@@ -161,9 +160,15 @@ class Trainer:
     def _gradients(self, batch: Batch, last: bool, count: int) -> float:
         if isinstance(self.model, FSDPModule):
             self.model.set_requires_gradient_sync(last)
-        loss = answer_loss(self.model, self._moved(batch))
+        loss = self._loss(batch)
         self.scaler.scale(loss / count).backward()
         return loss.item()
+
+    def _loss(self, batch: Batch) -> torch.Tensor:
+        # With ranks, FSDP casts what it gathers.
+        used = None if self.settings.train.enable_fsdp else USED.get(self.precision)
+        with torch.autocast(self.device.type, used, enabled=used is not None):
+            return answer_loss(self.model, self._moved(batch))
 
     def _end_epoch(self) -> None:
         progress = self.progress
@@ -189,7 +194,7 @@ class Trainer:
         rounds = validation.rounds(0)[: self.settings.train.max_eval_step or None]
         mine = [each[self.rank] for each in rounds]
         batches = validation.load(mine, self.collator, self.settings.train.num_workers_dataloader)
-        loss = sum(answer_loss(self.model, self._moved(batch)).item() for batch in batches)
+        loss = sum(self._loss(batch).item() for batch in batches)
         reshard(self.model)
         return self._sum(loss)[0] / self.settings.ranks / len(rounds)
 
@@ -207,7 +212,7 @@ class Trainer:
 
     def _save_whole(self) -> None:
         if self.settings.train.save_hf:
-            merge = partial(lora.merged, scaling=lora.scaling_of(self.adapter)) if self.adapter else dict
+            merge = lora.merging(self.model) if self.adapter else dict
             write_folder(self.model, Path(self.settings.train.output_dir) / "hf", self.tokenizer, merge)
 
     def _conclude(self, report: Report, stopped: bool) -> None:

@@ -283,6 +283,8 @@ def _refuse_what_cannot_work(settings: Settings) -> None:
         raise SettingsError("--auto-resume needs a --name: the folder under --runs in which the run goes on")
     if settings.strategy == "hybrid_shard":
         _refuse_shard_degree(settings)
+    if settings.fsdp1 and settings.shards == 1:
+        _refuse_what_saves(settings)
     if settings.tensorboard and importlib.util.find_spec("tensorboard") is None:
         raise SettingsError("--tensorboard needs the package tensorboard: pip install tensorboard")
 
@@ -346,3 +348,16 @@ def _refuse_shard_degree(settings: Settings) -> None:
             "--fsdp1 --strategy hybrid_shard --shard-degree 1: FullyShardedDataParallel does not average "
             "the gradients then, and says nothing; use --strategy no_shard, or leave --fsdp1 out"
         )
+
+
+def _refuse_what_saves(settings: Settings) -> None:
+    for word, given in (
+        ("--save-every", settings.save_every != 0),
+        ("--save-hf", settings.save_hf),
+        ("--resume", settings.resume),
+    ):
+        if given:
+            raise SettingsError(
+                f"{word}: FullyShardedDataParallel gives and takes no checkpoint of what it does not shard; "
+                f"leave --fsdp1 out, or train without checkpoints (--save-every 0)"
+            )

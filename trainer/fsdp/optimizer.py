@@ -36,8 +36,10 @@ def make_scaler(settings: Settings, device: torch.device) -> ShardedGradScaler:
 
 def clip_gradients(model: nn.Module, highest_norm: float) -> float:
     """Scales the gradients to at most this norm over all ranks; returns the norm they had."""
-    if isinstance(model, FullyShardedDataParallel):
-        return _clip_older_class(model, highest_norm)
+    # The model itself may be a wrapper, which offloads activations.
+    for module in model.modules():
+        if isinstance(module, FullyShardedDataParallel):
+            return _clip_older_class(module, highest_norm)
     parameters = [parameter for parameter in model.parameters() if parameter.grad is not None]
     norms = [_norm_of(alike) for alike in _by_mesh(parameters).values()]
     norm = norms[0] if len(norms) == 1 else torch.linalg.vector_norm(torch.stack(norms))

@@ -129,6 +129,15 @@ def test_ranks_without_enable_fsdp_and_enable_fsdp_without_ranks_are_refused(
         parse([*NEEDED, "--enable_fsdp"])
 
 
+@pytest.mark.parametrize("words", ["--save_every 5", "--auto_resume"])
+def test_one_process_is_not_promised_to_go_on(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"):
+        monkeypatch.delenv(variable)
+    flag = words.split()[0]
+    with pytest.raises(FlagError, match=f"{flag} needs --enable_fsdp: give it, under torchrun"):
+        parse([*NEEDED, *words.split()])
+
+
 def test_a_refusal_is_one_line_and_status_two(capfd: pytest.CaptureFixture, tmp_path: Path) -> None:
     assert entry.main([*NEEDED, "--enable_fsdp", "--gama", "0.5"]) == 2
     assert capfd.readouterr().err == "finetuning: --gama is unknown; the nearest flag is --gamma\n"

@@ -145,7 +145,7 @@ def test_a_run_that_was_killed_goes_on_with_fewer_ranks_where_it_is_told_to(tmp_
     assert process.returncode == 0, printed
     lines = lines_of(tmp_path)
     kept = [line for line in lines if line["attempt"] == before[0]["attempt"]]
-    assert len(kept) in (5, 10) and kept == before[: len(kept)]
+    assert len(kept) in range(5, len(before) + 1, 5) and kept == before[: len(kept)]
     assert [line["step"] for line in lines] == list(range(1, len(lines) + 1))
     assert {len(line["samples"]) for line in kept} == {4}
     assert {len(line["samples"]) for line in lines[len(kept) :]} == {2}

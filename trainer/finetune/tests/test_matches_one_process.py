@@ -51,6 +51,15 @@ def test_every_number_of_ranks_and_strategy_loses_what_one_process_does(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ranks", [0, 2])
+def test_half_precision_is_used_and_stays_near(runs: Runs, ranks: int) -> None:
+    few = "--max_train_step 3 --norun_validation --nosave_model --nosave_hf"
+    whole, half = (runs.of(ranks, f"{few} --precision {kind}").lines for kind in ("fp32", "bf16"))
+    whole, half = ([line["loss"] for line in lines] for lines in (whole, half))
+    assert half != whole and half == pytest.approx(whole, abs=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ranks", [0, 2])
 def test_padded_batches_lose_what_one_process_does(runs: Runs, ranks: int) -> None:
     assert_as_plain(
         runs, ranks, "--batching_strategy padding --num_epochs 3 --max_train_step 24", padding=True

@@ -4,11 +4,15 @@ from pathlib import Path
 
 import pytest
 import torch
+from peft import LoraConfig, get_peft_model
+from transformers import AutoModelForCausalLM
 
+from trainer.finetune import lora
 from trainer.finetune.command_line import parse
 from trainer.finetune.flags import FlagError, Settings
 from trainer.finetune.model import build_model, find_folder, precision_of
 from trainer.finetune.tests.folders import write_model
+from trainer.fsdp.folder import write_folder
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
 
@@ -85,3 +89,58 @@ def test_a_tokenizer_with_more_tokens_than_the_model_has_rows_is_refused(half: P
     settings = settings_of(half)
     with pytest.raises(FlagError, match="has 321 tokens, but the model's embedding has 320 rows"):
         build_model(settings, "fp32", CPU, tokens=321)
+
+
+def adapter_of(base: Path, folder: Path, **more: object) -> torch.Tensor:
+    """Leaves an adapter of peft, and gives the logits that the base has with it."""
+    model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float64)
+    torch.manual_seed(6)
+    modules = {"target_modules": ["q_proj", "v_proj"], "init_lora_weights": False}
+    tuned = get_peft_model(model, LoraConfig(r=4, lora_alpha=8, **modules, **more)).eval()
+    tuned.save_pretrained(folder)
+    return logits(tuned)
+
+
+def logits(model: torch.nn.Module) -> torch.Tensor:
+    with torch.no_grad():
+        return model(input_ids=torch.arange(3, 60).reshape(3, 19)).logits
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"use_rslora": True}, {"rank_pattern": {"q_proj": 2}, "alpha_pattern": {"v_proj": 5}}],
+    ids=["plain", "rank-stabilized", "patterns"],
+)
+def test_an_adapter_of_pefts_is_merged_by_its_own_factors(half: Path, tmp_path: Path, more: dict) -> None:
+    wanted = adapter_of(half, tmp_path / "adapter", **more)
+    words = ["--use_peft", "--from_peft_checkpoint", str(tmp_path / "adapter"), "--precision", "fp64"]
+    model, _ = build_model(settings_of(half, *words), "fp64", CPU, tokens=300)
+    write_folder(model, tmp_path / "hf", None, lora.merging(model))
+    found = logits(AutoModelForCausalLM.from_pretrained(tmp_path / "hf", dtype=torch.float64).eval())
+    assert torch.allclose(found, wanted, rtol=0, atol=1e-9)
+    assert (wanted - logits(AutoModelForCausalLM.from_pretrained(half, dtype=torch.float64))).norm() > 0.1
+
+
+def test_a_layer_with_a_row_for_each_input_gets_the_product_turned() -> None:
+    first, second = torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0], [4.0], [5.0]])
+    tensors = {
+        "h.c.base_layer.weight": torch.ones(2, 3),
+        "h.c.lora_A.default.weight": first,
+        "h.c.lora_B.default.weight": second,
+    }
+    found = lora.merged(tensors, {"h.c": 0.5}, {"h.c"})
+    assert found.keys() == {"h.c.weight"}
+    assert found["h.c.weight"].tolist() == [[2.5, 3, 3.5], [4, 5, 6]]
+
+
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [({"use_dora": True}, "lora_magnitude_vector"), ({"modules_to_save": ["lm_head"]}, "modules_to_save")],
+)
+def test_an_adapter_with_more_than_matrices_is_refused(
+    half: Path, tmp_path: Path, more: dict, named: str
+) -> None:
+    adapter_of(half, tmp_path, **more)
+    settings = settings_of(half, "--use_peft", "--from_peft_checkpoint", str(tmp_path))
+    with pytest.raises(FlagError, match=f"this adapter has .*{named}.*another --from_peft_checkpoint"):
+        build_model(settings, "fp32", CPU, tokens=300)

@@ -41,8 +41,12 @@ class Run:
 
     @property
     def losses(self) -> dict[int, float]:
+        return self.of_steps("loss")
+
+    def of_steps(self, name: str) -> dict[int, float]:
+        """This number of every step's line of metrics."""
         lines = map(json.loads, (self.folder / "metrics.jsonl").read_text().splitlines())
-        return {line["step"]: line["loss"] for line in lines if "loss" in line}
+        return {line["step"]: line[name] for line in lines if name in line}
 
     def calls_per_step(self, collective: str) -> float:
         return self.summary["collectives"][collective]["calls"] / self.summary["trained_steps"]

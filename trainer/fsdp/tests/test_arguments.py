@@ -12,6 +12,8 @@ from trainer.fsdp.arguments import SettingsError, parse
         ("--ranks 4 --global-batch 12 --grad-accum 2", "choose a multiple of 8"),
         ("--ranks 4 --strategy hybrid_shard --shard-degree 3", "choose a divisor"),
         ("--ranks 4 --strategy hybrid_shard --shard-degree 1 --fsdp1", "use --strategy no_shard"),
+        ("--ranks 4 --strategy no_shard --fsdp1", "--save-every: .* leave --fsdp1 out"),
+        ("--ranks 1 --fsdp1 --save-every 0 --save-hf", "--save-hf: .* of what it does not shard"),
         ("--ranks 4 --tensor-parallel 3", "choose a divisor"),
         ("--ranks 4 --tensor-parallel 2 --fsdp1", "leave --fsdp1 out"),
         ("--ranks 4 --tensor-parallel 2 --global-batch 5", "2 groups of --tensor-parallel ranks"),
@@ -29,6 +31,10 @@ from trainer.fsdp.arguments import SettingsError, parse
 def test_impossible_settings_are_refused(line: str, message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         parse(line.split())
+
+
+def test_the_older_class_trains_without_shards_where_nothing_is_saved() -> None:
+    assert parse(["--strategy", "no_shard", "--fsdp1", "--save-every", "0"]).shards == 1
 
 
 def test_ranks_that_torchrun_contradicts_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

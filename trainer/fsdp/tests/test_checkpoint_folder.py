@@ -161,12 +161,16 @@ def test_folder_whose_weights_do_not_fit_is_refused(runs: Runs, tmp_path: Path, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("horizon", [1, 2])
-def test_offloaded_inputs_change_neither_losses_nor_what_is_written(runs: Runs, horizon: int) -> None:
-    words = ["--model", str(folder_of(runs, "llama")), *EXACT, "--activation-checkpointing", "--save-hf"]
+@pytest.mark.parametrize(("horizon", "more"), [(1, []), (2, []), (2, ["--fsdp1"])])
+def test_offloaded_inputs_change_neither_losses_nor_what_is_written(
+    runs: Runs, horizon: int, more: list[str]
+) -> None:
+    words = ["--model", str(folder_of(runs, "llama")), *EXACT, *more]
+    words += ["--activation-checkpointing", "--save-hf"]
     near = runs.of(2, " ".join(words), base=SHORT)
     far = runs.of(2, " ".join([*words, "--offload-activations", str(horizon)]), base=SHORT)
     assert far.losses == near.losses
+    assert far.of_steps("gradient_norm") == near.of_steps("gradient_norm")
     indices = [(run.folder / "hf" / "model.safetensors.index.json").read_text() for run in (near, far)]
     assert indices[0] == indices[1]
     settings = json.loads((far.folder / "config.json").read_text())
