@@ -19,7 +19,7 @@ Layout layout(std::size_t count, Place place) {
 Result<void> start(Communicator& communicator, const Operation& operation) {
   const int partner = partner_of(communicator.rank(), communicator.ranks());
   const bool sends = communicator.rank() < partner;
-  const auto moved = group([&] {
+  auto moved = group([&] {
     for (int message = 0; message < kWindow; ++message)
       static_cast<void>(sends ? communicator.send(operation.send, partner, operation.stream)
                               : communicator.receive(operation.recv, partner, operation.stream));

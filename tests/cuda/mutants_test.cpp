@@ -296,7 +296,6 @@ std::vector<Campaign> every_campaign() {
 }
 
 class CudaMutants : public ::testing::TestWithParam<Campaign> {
- protected:
   const Setting path_{"FCCL_CUDA_PATH", GetParam().path};
   const Setting memory_{GetParam().memory.first, GetParam().memory.second};
 };
