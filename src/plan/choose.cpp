@@ -36,9 +36,11 @@ std::string in_words(const Shape& shape) {
                      counted(shape.columns, "column"));
 }
 
-std::string line_of(bool is_taken, const char* name, int rounds, int slices, const Time& t) {
-  return fmt::format("{:>3} {:<10} {:>6} {:>6} {:>13.1f} {:>12.1f} {:>12.1f} {:>12.1f} {:>12.1f}\n", is_taken ? "->" : "", name,
-                     rounds, slices, t.total() * 1e6, t.latency * 1e6, t.message * 1e6, t.wire * 1e6, t.host * 1e6);
+std::string line_of(const Way& way, bool is_taken) {
+  const Time& t = way.time;
+  return fmt::format("{:>3} {:<10} {:>6} {:>6} {:>13.1f} {:>12.1f} {:>12.1f} {:>12.1f} {:>12.1f}\n", is_taken ? "->" : "",
+                     way.name, way.rounds, way.slices, t.total() * 1e6, t.latency * 1e6, t.message * 1e6, t.wire * 1e6,
+                     t.host * 1e6);
 }
 
 }  // namespace
@@ -69,9 +71,18 @@ Choice Chooser::choose(const Request& request) const {
   return best;
 }
 
+Way Chooser::by_plan(const Choice& choice) const {
+  return {choice.algorithm, algorithm_at(choice.algorithm).name, costs_[choice.algorithm].rounds, choice.slices, choice.time};
+}
+
+Way Chooser::way_of(const Request& request) const {
+  if (const auto with_entries = predict_with_entries(request, shape_))
+    return {-1, "entries", with_entries->rounds, 1, with_entries->time};
+  return by_plan(choose(request));
+}
+
 std::string Chooser::explain(const Request& request) const {
-  const auto with_entries = predict_with_entries(request, shape_);
-  const int chosen = with_entries ? -1 : choose(request).algorithm;
+  const Way taken = way_of(request);
   const double minimum = wire_minimum(request, shape_);
   std::string text = fmt::format(
       "{} of {} on {}, {} per host\n"
@@ -80,11 +91,10 @@ std::string Chooser::explain(const Request& request) const {
       name_of(request.collective), bytes_in_words(request.bytes), in_words(shape_), counted(shape_.rails, "rail"),
       bytes_in_words(minimum), minimum / shape_.rails * shape_.constants.wire_byte * 1e6, "algorithm", "rounds", "slices",
       "predicted us", "latency", "messages", "wire", "host");
-  if (with_entries) text += line_of(true, kEntriesName, with_entries->rounds, 1, with_entries->time);
+  if (taken.algorithm < 0) text += line_of(taken, true);
   for (int i = 0; i < static_cast<int>(costs_.size()); ++i) {
     if (algorithm_at(i).collective != request.collective) continue;
-    const Choice choice = best_slices(i, request);
-    text += line_of(i == chosen, algorithm_at(i).name, costs_[i].rounds, choice.slices, choice.time);
+    text += line_of(by_plan(best_slices(i, request)), i == taken.algorithm);
   }
   return text;
 }

@@ -17,6 +17,15 @@ struct Choice {
   Time time;
 };
 
+// The way that a call takes: with the entries by which hosts tell each other of it, or by a plan.
+struct Way {
+  int algorithm;  // its index in the catalog; -1: with the entries
+  const char* name;
+  int rounds;  // those that follow each other
+  int slices;
+  Time time;
+};
+
 // Chooses for communicators of one shape among plans, which move what is too long to travel with the entries. A value that
 // holds the prices of all algorithms; choosing allocates nothing. Any thread may ask. Ranks with equal shapes choose alike,
 // because the choice depends on nothing else.
@@ -29,11 +38,16 @@ class Chooser {
   // Returns the best number of slices for an algorithm, given by its index in the catalog.
   Choice best_slices(int algorithm, const Request& request) const;
 
-  // Returns a table of the possible algorithms, each with its best number of slices, and of the entries if they can carry the
-  // content; the way that a call takes is marked.
+  // Returns the way of a call: the entries if they can carry its content, else the chosen plan.
+  Way way_of(const Request& request) const;
+
+  // Returns a table of the possible algorithms, each with its best number of slices, and of the entries if they carry the
+  // content; the way of the call is marked.
   std::string explain(const Request& request) const;
 
  private:
+  Way by_plan(const Choice& choice) const;
+
   Shape shape_;
   std::vector<Cost> costs_;
 };

@@ -98,9 +98,6 @@ struct Time {
 // The entries by which hosts tell each other of the call travel at the same time, and no plan's data comes before them.
 Time predict(const Request& request, Cut cut, const Cost& cost, const Shape& shape, int slices);
 
-// Stands in tables where a plan would have its algorithm's name.
-inline constexpr const char* kEntriesName = "entries";
-
 // A call whose content travels with the entries: the rounds of messages that follow each other, and the time.
 struct WithEntries {
   int rounds;

@@ -251,20 +251,7 @@ std::string rails_in_words(const Topology& topology, int columns) {
   return text;
 }
 
-// The way that a call takes.
-struct Taken {
-  std::string name;
-  int slices;
-  plan::Time time;
-};
-
-Taken taken_by(const plan::Request& request, const plan::Shape& shape, const plan::Chooser& chooser) {
-  if (const auto with_entries = plan::predict_with_entries(request, shape)) return {plan::kEntriesName, 1, with_entries->time};
-  const plan::Choice choice = chooser.choose(request);
-  return {plan::kCatalog<plan::Price>[static_cast<size_t>(choice.algorithm)].name, choice.slices, choice.time};
-}
-
-std::string verdict(const Taken& taken, double minimum_seconds) {
+std::string verdict(const plan::Way& taken, double minimum_seconds) {
   const plan::Time& time = taken.time;
   const std::pair<double, const char*> parts[] = {
       {time.latency, "latency"}, {time.message, "messages"}, {time.wire, "the wire"}, {time.host, "the host"}};
@@ -302,7 +289,7 @@ Result<std::string> explain(Words words, Form form) {
   const std::string blocks = has_blocks ? fmt::format("{:.0f} bytes in the larger buffer, in {} blocks, one for each rank\n",
                                                       question.size, shape.ranks)
                                         : "";
-  return blocks + chooser.explain(request) + verdict(taken_by(request, shape, chooser), minimum) +
+  return blocks + chooser.explain(request) + verdict(chooser.way_of(request), minimum) +
          rails_in_words(topology, shape.columns) + fmt::format("\ncosts {}: {}\n", known.origin, to_text(known.costs)) +
          error_in_words(known.costs);
 }

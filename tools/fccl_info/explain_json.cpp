@@ -17,18 +17,18 @@ Json json_of(const plan::Time& time) {
 }
 
 Json plans_of(const Explained& explained) {
-  const auto with_entries = plan::predict_with_entries(explained.request, explained.shape);
-  const int chosen = with_entries ? -1 : explained.chooser.choose(explained.request).algorithm;
+  const plan::Way taken = explained.chooser.way_of(explained.request);
   Json plans = Json::array();
-  if (with_entries)
-    plans.push_back(
-        {{"name", plan::kEntriesName}, {"is_chosen", true}, {"slices", 1}, {"seconds", json_of(with_entries->time)}});
+  if (taken.algorithm < 0)
+    plans.push_back({{"name", taken.name}, {"is_chosen", true}, {"slices", taken.slices}, {"seconds", json_of(taken.time)}});
   for (int each = 0; each < static_cast<int>(plan::kCatalog<plan::Price>.size()); ++each) {
     const auto& algorithm = plan::kCatalog<plan::Price>[static_cast<size_t>(each)];
     if (algorithm.collective != explained.request.collective) continue;
     const plan::Choice best = explained.chooser.best_slices(each, explained.request);
-    plans.push_back(
-        {{"name", algorithm.name}, {"is_chosen", each == chosen}, {"slices", best.slices}, {"seconds", json_of(best.time)}});
+    plans.push_back({{"name", algorithm.name},
+                     {"is_chosen", each == taken.algorithm},
+                     {"slices", best.slices},
+                     {"seconds", json_of(best.time)}});
   }
   return plans;
 }

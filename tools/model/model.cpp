@@ -97,13 +97,9 @@ std::string table_of(const Machine& machine) {
 // The time of one AllReduce in microseconds, its way and its largest part.
 std::string all_reduce_of(int hosts, double bytes) {
   const plan::Shape shape = plan::Shape::of_equal_hosts(hosts, kGpus, kP5.nics, costs_of(kP5));
-  const plan::Request request{fcclCollAllReduce, bytes};
-  const auto with_entries = plan::predict_with_entries(request, shape);
-  const plan::Choice choice = plan::Chooser(shape).choose(request);
-  const plan::Time time = with_entries ? with_entries->time : choice.time;
-  const std::string way = with_entries ? fmt::format("entries in {}", with_entries->rounds)
-                                       : plan::kCatalog<plan::Price>[static_cast<size_t>(choice.algorithm)].name;
-  return fmt::format("{:.0f} {}, {}", time.total() * 1e6, largest_part(time), way);
+  const plan::Way way = plan::Chooser(shape).way_of({fcclCollAllReduce, bytes});
+  const std::string rounds = way.algorithm < 0 ? fmt::format(" in {}", way.rounds) : "";
+  return fmt::format("{:.0f} {}, {}{}", way.time.total() * 1e6, largest_part(way.time), way.name, rounds);
 }
 
 std::string latencies() {
