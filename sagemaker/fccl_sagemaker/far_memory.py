@@ -19,10 +19,10 @@ class FarTensor:
 
     def __init__(self, tensor: torch.Tensor) -> None:
         size = tensor.numel() * tensor.element_size()
-        key = (tensor.device.type, size)
-        memory = _free[key].pop() if _free[key] else _allocate(tensor.device.type, size)
+        key = (tensor.device.type, size_for(size))
+        memory = _free[key].pop() if _free[key] else _allocate(*key)
         weakref.finalize(self, _free[key].append, memory)
-        self._copy = memory.view(tensor.dtype).view(tensor.shape)
+        self._copy = memory[:size].view(tensor.dtype).view(tensor.shape)
         self._device = tensor.device
 
     def fetch(self) -> tuple[torch.Tensor, Future[torch.Tensor]]:
@@ -80,6 +80,12 @@ class _OnStream(Future):
 def send_away(tensor: torch.Tensor) -> FarTensor:
     """Copies a tensor to where it costs the layers' memory nothing."""
     return PinnedTensor(tensor) if tensor.device.type == "cuda" else MappedTensor(tensor)
+
+
+def size_for(size: int) -> int:
+    """The size of memory for so many bytes: four sizes between two powers of two, which batches of all lengths share."""
+    step = 1 << max(0, size.bit_length() - 3)
+    return -(-size // step) * step
 
 
 def _allocate(device_type: str, size: int) -> torch.Tensor:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
-from fccl_sagemaker import offloading
+from fccl_sagemaker import far_memory, offloading
 from torch import nn
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import (
     CheckpointImpl,
@@ -70,6 +71,28 @@ def test_offloading_changes_no_bit_and_keeps_no_more_layers_near_than_the_horizo
     assert offloading.measured.bytes_offloaded == LAYERS * BATCH * LENGTH * WIDTH * 4
     assert 1 <= offloading.measured.most_layers_near <= horizon
     assert horizon == 1 or offloading.measured.most_layers_near > 1
+
+
+def test_batches_of_all_lengths_share_their_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+
+    def allocate(device_type: str, size: int) -> torch.Tensor:
+        sizes.append(size)
+        return torch.full((size,), 0xAB, dtype=torch.uint8)
+
+    monkeypatch.setattr(far_memory, "_allocate", allocate)
+    monkeypatch.setattr(far_memory, "_free", defaultdict(list))
+    for length in range(33, 65):
+        values = torch.arange(length * WIDTH, dtype=torch.float32).view(length, WIDTH)
+        near, done = far_memory.send_away(values).fetch()
+        done.result()
+        assert torch.equal(near, values)
+    assert sizes == [64 * WIDTH * 4 * part // 8 for part in (5, 6, 7, 8)]
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 1000, 1025, 2**30 + 1])
+def test_memory_is_at_most_a_quarter_larger_than_what_it_holds(size: int) -> None:
+    assert size <= far_memory.size_for(size) <= size * 5 / 4
 
 
 def test_layers_that_are_checkpointed_reentrantly_are_offloaded_too() -> None:
