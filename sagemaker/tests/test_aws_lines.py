@@ -47,7 +47,7 @@ def test_a_script_with_aws_lines_trains_as_one_process_does(name: str, wanted: l
     if keys:
         environment["SM_HP_MP_PARAMETERS"] = json.dumps(keys)
     ended = subprocess.run(
-        [*launcher, HERE / "aws" / script], capture_output=True, text=True, env=environment
+        [*launcher, HERE / "aws" / script], capture_output=True, text=True, env=environment, timeout=600
     )
     assert ended.returncode == 0, ended.stderr[-4000:]
     (line,) = [each for each in ended.stdout.splitlines() if each.startswith("RESULT ")]
