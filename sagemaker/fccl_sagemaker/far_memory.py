@@ -83,7 +83,10 @@ def send_away(tensor: torch.Tensor) -> FarTensor:
 
 
 def size_for(size: int) -> int:
-    """The size of memory for so many bytes: four sizes between two powers of two, which batches of all lengths share."""
+    """The size of memory for so many bytes.
+
+    Between two powers of two there are four, which batches of all lengths share.
+    """
     step = 1 << max(0, size.bit_length() - 3)
     return -(-size // step) * step
 
