@@ -51,15 +51,17 @@ class Endpoint::Turn {
   bool has_it_ = false;
 };
 
-Endpoint::Endpoint(std::unique_ptr<Transport> transport)
+Endpoint::Endpoint(std::unique_ptr<Transport> transport, Polls polls)
     : transport_(std::move(transport)),
       page_(metrics::page_of_process()),
       limits_(transport_->limits()),
-      flights_(limits_.rails, std::min(limits_.outstanding, kLargestBudget)) {}
+      flights_(limits_.rails, std::min(limits_.outstanding, kLargestBudget)) {
+  if (polls == Polls::own_thread_too) thread_.emplace();
+}
 
 // The transport must end before the memory that it may still use.
 Endpoint::~Endpoint() {
-  thread_.stop();
+  if (thread_) thread_->stop();
   const uint64_t turned_away = transport_->turned_away();
   transport_.reset();
   if (strangers_ + turned_away > 0)
@@ -236,7 +238,7 @@ std::vector<std::byte> Endpoint::address(int rail) {
 Result<Port*> Endpoint::open(const PortShape& shape) {
   const Turn turn(*this);
   reap();
-  FCCL_TRY(thread_.start(*this));
+  if (thread_) FCCL_TRY(thread_->start(*this));
   FCCL_TRY(transport_->reserve_messages(shape.messages()));
   std::unique_ptr<Port> port;
   try {

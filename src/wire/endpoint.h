@@ -22,13 +22,17 @@ struct Page;
 }
 struct PortShape;
 
+// Says who polls an endpoint: a thread of its own beside those that call, or the callers alone, whose clock then decides when
+// anything moves.
+enum class Polls : uint8_t { own_thread_too, callers_alone };
+
 // Shared by the lanes of a process, and outlives them. Messages of strangers are dropped and counted, and change nothing. Any
 // thread may call. One thread at a time has the turn inside: on the hot path a thread that finds the turn taken goes on, since
 // the other thread does the work. The failure of an operation affects its lane and peer; the failure of a rail affects all
 // lanes. The destructor waits for no peer; posted operations may be lost, see settle.
 class Endpoint {
  public:
-  explicit Endpoint(std::unique_ptr<Transport> transport);
+  explicit Endpoint(std::unique_ptr<Transport> transport, Polls polls = Polls::own_thread_too);
   ~Endpoint();
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
@@ -94,7 +98,7 @@ class Endpoint {
   uint64_t strangers_ = 0;
   const char* first_stranger_ = nullptr;  // description of the first stranger, until it is logged
   bool broken_ = false;
-  ProgressThread thread_;
+  std::optional<ProgressThread> thread_;
 };
 
 }  // namespace fccl::core

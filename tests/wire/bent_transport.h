@@ -1,7 +1,8 @@
-// BentTransport: another transport with smaller limits, or with failures that no simulated network has.
+// BentTransport: another transport that counts, with smaller limits, or with failures that no simulated network has.
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -31,7 +32,9 @@ class BentTransport final : public Transport {
   Result<void> reserve_messages(int more) override { return inner_->reserve_messages(more); }
   Result<size_t> post(int rail, std::span<const Operation> operations) override {
     if (post_fails != nullptr && *post_fails) return fail(fcclRemoteError, "the peer is not known");
-    return inner_->post(rail, operations);
+    Result<size_t> taken = inner_->post(rail, operations);
+    posted += taken.value_or(0);
+    return taken;
   }
   Result<size_t> poll(int rail, std::span<Completion> found) override {
     if (poll_fails != nullptr && *poll_fails) return fail(fcclSystemError, "the card is gone");
@@ -56,6 +59,7 @@ class BentTransport final : public Transport {
   // Regions of memory; any number if negative.
   int registers_at_most = -1;
   int registered = 0;
+  uint64_t posted = 0;  // operations that the network took
 
  private:
   std::unique_ptr<Transport> inner_;

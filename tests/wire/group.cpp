@@ -58,7 +58,7 @@ std::unique_ptr<Group::Member> Group::make_member(int rank, const Bend& bend) {
   if (columns.has_column()) {
     auto transport = fabric_.open();
     if (bend) transport = bend(rank, std::move(transport));
-    member->endpoint = std::make_unique<Endpoint>(std::move(transport));
+    member->endpoint = std::make_unique<Endpoint>(std::move(transport), shape_.polls);
   }
   const WireSettings settings{
       .payload_bytes = shape_.payload_bytes,
@@ -109,20 +109,24 @@ void Group::run(const std::function<void(int rank)>& part) {
   for (std::thread& thread : threads) thread.join();
 }
 
-Result<Outcome> Group::call(int rank, const Call& call, uint64_t number, const std::string& algorithm, int lane) {
+Group::Begun Group::begin(int rank, const Call& call, uint64_t number, const std::string& algorithm, int lane) {
   Side& side = *members_[rank]->sides[lane];
   side.hierarchical->planner.prefer(algorithm);
-  Slow slow{side.hierarchical->inter_host_call.get(), Deadline::after(deadline)};
-  Phase phase = across_hosts(side.lane.frame, side.lane, *side.hierarchical, {call, number, nullptr});
-  const Poll network = poll_of(*side.hierarchical, call.signature.bytes());
-  while (!phase.resume()) {
-    const auto reached = await(phase.awaited(), {&Slow::look, &slow}, {.oversubscribed = true}, network);
+  return {across_hosts(side.lane.frame, side.lane, *side.hierarchical, {call, number, nullptr}),
+          poll_of(*side.hierarchical, call.signature.bytes()), side.hierarchical->inter_host_call.get()};
+}
+
+Result<Outcome> Group::call(int rank, const Call& call, uint64_t number, const std::string& algorithm, int lane) {
+  Begun begun = begin(rank, call, number, algorithm, lane);
+  Slow slow{begun.inter_host_call, Deadline::after(deadline)};
+  while (!begun.phase.resume()) {
+    const auto reached = await(begun.phase.awaited(), {&Slow::look, &slow}, {.oversubscribed = true}, begun.network);
     if (reached) continue;
     if (slow.inter_host_call != nullptr && slow.inter_host_call->differing_rank() >= 0)
       return Outcome{Differs{slow.inter_host_call->differing_rank()}};
     return fail(reached.error());
   }
-  return phase.outcome();
+  return begun.phase.outcome();
 }
 
 Bytes input_of(int rank, size_t bytes, int iteration) {

@@ -17,7 +17,7 @@
 #include "hierarchical/inter_host_call.h"
 #include "hierarchical/phases.h"
 #include "host/lane.h"
-#include "host/task.h"
+#include "host/phase.h"
 #include "segment/segment.h"
 #include "transports/fabric.h"
 #include "waiting/wait.h"
@@ -38,6 +38,7 @@ struct GroupShape {
   size_t payload_bytes = 256;
   size_t host_slot_bytes = 1024;
   WireType wire_type = WireType::call;
+  Polls polls = Polls::own_thread_too;
 
   int size() const { return ranks.empty() ? members : std::accumulate(ranks.begin(), ranks.end(), 0); }
 };
@@ -68,7 +69,15 @@ class Group {
   // Runs `part` once for each rank, on a thread each.
   void run(const std::function<void(int rank)>& part);
 
-  // One call of one rank, to its end; by the algorithm of that name where the collective has one, else by what is cheapest.
+  // Begins a call of one rank; the caller resumes the phase, and runs the poll between. By the algorithm of that name where the
+  // collective has one, else by what is cheapest.
+  struct Begun {
+    Phase phase;
+    Poll network;
+    InterHostCall* inter_host_call;  // null without a column
+  };
+  Begun begin(int rank, const Call& call, uint64_t number, const std::string& algorithm, int lane = 0);
+  // One call of one rank, to its end.
   Result<Outcome> call(int rank, const Call& call, uint64_t number, const std::string& algorithm, int lane = 0);
   std::chrono::milliseconds deadline{20000};
 
