@@ -83,6 +83,7 @@ campaign_attack() {
 
 # bench [fsdp] ARGUMENT...
 bench() {
+  if [[ ${1:-} != fsdp ]] && asks_for_help "$@"; then exec python3 perf_tests/compare.py "$@"; fi
   lock
   if [[ ${1:-} == fsdp ]]; then
     need_environment
