@@ -18,6 +18,7 @@
 #include "hierarchical/phases.h"
 #include "host/lane.h"
 #include "host/phase.h"
+#include "host/task.h"
 #include "segment/segment.h"
 #include "transports/fabric.h"
 #include "waiting/wait.h"
