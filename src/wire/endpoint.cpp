@@ -51,12 +51,12 @@ class Endpoint::Turn {
   bool has_it_ = false;
 };
 
-Endpoint::Endpoint(std::unique_ptr<Transport> transport, Polls polls)
+Endpoint::Endpoint(std::unique_ptr<Transport> transport, PolledBy polled_by)
     : transport_(std::move(transport)),
       page_(metrics::page_of_process()),
       limits_(transport_->limits()),
       flights_(limits_.rails, std::min(limits_.outstanding, kLargestBudget)) {
-  if (polls == Polls::own_thread_too) thread_.emplace();
+  if (polled_by == PolledBy::own_thread_too) thread_.emplace();
 }
 
 // The transport must end before the memory that it may still use.

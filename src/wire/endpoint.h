@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -24,7 +25,7 @@ struct PortShape;
 
 // Says who polls an endpoint: a thread of its own beside those that call, or the callers alone, whose clock then decides when
 // anything moves.
-enum class Polls : uint8_t { own_thread_too, callers_alone };
+enum class PolledBy : uint8_t { own_thread_too, callers_alone };
 
 // Shared by the lanes of a process, and outlives them. Messages of strangers are dropped and counted, and change nothing. Any
 // thread may call. One thread at a time has the turn inside: on the hot path a thread that finds the turn taken goes on, since
@@ -32,7 +33,7 @@ enum class Polls : uint8_t { own_thread_too, callers_alone };
 // lanes. The destructor waits for no peer; posted operations may be lost, see settle.
 class Endpoint {
  public:
-  explicit Endpoint(std::unique_ptr<Transport> transport, Polls polls = Polls::own_thread_too);
+  explicit Endpoint(std::unique_ptr<Transport> transport, PolledBy polled_by = PolledBy::own_thread_too);
   ~Endpoint();
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
@@ -55,7 +56,8 @@ class Endpoint {
   // The interface for lanes.
   const TransportLimits& limits() const { return limits_; }
   std::vector<std::byte> address(int rail);
-  // Opens a new port with registered memory. From now on the endpoint polls by itself if no thread does.
+  // Opens a new port with registered memory. From now on a thread of the endpoint polls while no other does, unless it is
+  // polled by its callers alone.
   Result<Port*> open(const PortShape& shape);
   // Never waits for a peer: memory that the network may still use stays until that ends, or until the transport ends.
   void close(Port* port);
@@ -98,7 +100,7 @@ class Endpoint {
   uint64_t strangers_ = 0;
   const char* first_stranger_ = nullptr;  // description of the first stranger, until it is logged
   bool broken_ = false;
-  std::optional<ProgressThread> thread_;
+  std::optional<ProgressThread> thread_;  // none if the callers alone poll
 };
 
 }  // namespace fccl::core

@@ -20,7 +20,7 @@ GroupShape shape_of(int hosts, int ranks_per_host) {
           // A member's 8 bytes go with those of half the hosts.
           .payload_bytes = static_cast<size_t>(hosts) * 4,
           .host_slot_bytes = 256,
-          .polls = Polls::callers_alone};
+          .polled_by = PolledBy::callers_alone};
 }
 
 }  // namespace
@@ -41,10 +41,10 @@ void Crowd::progress() {
   for (int rank = 0; rank < ranks(); ++rank) group_.lane(rank).progress();
 }
 
-CrowdCost Crowd::run(const std::function<Call(int rank)>& call_of, const std::string& algorithm) {
+CrowdCost Crowd::run(const std::function<Call(int rank)>& call_of) {
   for (BentTransport* transport : transports_) transport->posted = 0;
   std::vector<Group::Begun> calls;
-  for (int rank = 0; rank < ranks(); ++rank) calls.push_back(group_.begin(rank, call_of(rank), number_, algorithm));
+  for (int rank = 0; rank < ranks(); ++rank) calls.push_back(group_.begin(rank, call_of(rank), number_, ""));
   ++number_;
   std::vector<bool> ended;
   for (Group::Begun& call : calls) ended.push_back(call.phase.resume());

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "wire/bent_transport.h"
@@ -27,13 +26,11 @@ class Crowd {
   Crowd& operator=(const Crowd&) = delete;
 
   int ranks() const { return group_.shape().size(); }
-  // Runs one call of every rank to its end; without one within `most_turns` the test fails. `call_of` says what a rank calls.
-  CrowdCost run(const std::function<Call(int rank)>& call_of, const std::string& algorithm = "");
+  // Runs one call of every rank to its end; the test fails if that takes kMostTurns. `call_of` says what a rank calls.
+  CrowdCost run(const std::function<Call(int rank)>& call_of);
 
  private:
   void progress();
-
-  std::vector<Group::Begun> begin(const std::function<Call(int rank)>& call_of, const std::string& algorithm);
 
   std::vector<BentTransport*> transports_;  // by rank; the group owns them
   Group group_;

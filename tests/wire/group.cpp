@@ -58,7 +58,7 @@ std::unique_ptr<Group::Member> Group::make_member(int rank, const Bend& bend) {
   if (columns.has_column()) {
     auto transport = fabric_.open();
     if (bend) transport = bend(rank, std::move(transport));
-    member->endpoint = std::make_unique<Endpoint>(std::move(transport), shape_.polls);
+    member->endpoint = std::make_unique<Endpoint>(std::move(transport), shape_.polled_by);
   }
   const WireSettings settings{
       .payload_bytes = shape_.payload_bytes,

@@ -39,7 +39,7 @@ struct GroupShape {
   size_t payload_bytes = 256;
   size_t host_slot_bytes = 1024;
   WireType wire_type = WireType::call;
-  Polls polls = Polls::own_thread_too;
+  PolledBy polled_by = PolledBy::own_thread_too;
 
   int size() const { return ranks.empty() ? members : std::accumulate(ranks.begin(), ranks.end(), 0); }
 };
@@ -70,8 +70,8 @@ class Group {
   // Runs `part` once for each rank, on a thread each.
   void run(const std::function<void(int rank)>& part);
 
-  // Begins a call of one rank; the caller resumes the phase, and runs the poll between. By the algorithm of that name where the
-  // collective has one, else by what is cheapest.
+  // Begins a call of one rank; the caller resumes the phase, and runs the poll between. The call goes by the algorithm of that
+  // name where the collective has one, else by the cheapest.
   struct Begun {
     Phase phase;
     Poll network;
