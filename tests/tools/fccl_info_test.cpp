@@ -161,7 +161,7 @@ TEST(Explain, says_the_plan_the_time_the_bound_the_rails_and_the_costs) {
   const Ended ended =
       run_info("explain AllGather 48K --hosts 3x2 --costs latency=10us,message=1us,wire=8Gbit/s,add=1000GB/s,host=1GB/s");
   EXPECT_EQ(ended.status, 0) << ended.text;
-  EXPECT_EQ(ended.text, R"(49152 bytes in the larger buffer, in 6 blocks, one for each rank
+  EXPECT_EQ(ended.text, R"(49152 bytes in the larger buffer: a block of 8192 for each of 6 ranks
 AllGather of 8 KiB on 3 hosts x 2 ranks, 1 rail per host
 at least 32 KiB through a host's interfaces in one direction, which take 32.8 us
 

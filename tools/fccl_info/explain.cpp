@@ -286,9 +286,10 @@ Result<std::string> explain(Words words, Form form) {
   const plan::Chooser chooser(shape);
   const double minimum = plan::wire_minimum(request, shape) / shape.rails * shape.constants.wire_byte;
   if (form == Form::json) return explain_in_json({shape, chooser, request, question.size, minimum, known});
-  const std::string blocks = has_blocks ? fmt::format("{:.0f} bytes in the larger buffer, in {} blocks, one for each rank\n",
-                                                      question.size, shape.ranks)
-                                        : "";
+  std::string blocks;
+  if (has_blocks)
+    blocks = fmt::format("{:.0f} bytes in the larger buffer: a block of {:.0f} for each of {} ranks\n", question.size,
+                         request.bytes, shape.ranks);
   return blocks + chooser.explain(request) + verdict(chooser.way_of(request), minimum) +
          rails_in_words(topology, shape.columns) + fmt::format("\ncosts {}: {}\n", known.origin, to_text(known.costs)) +
          error_in_words(known.costs);
