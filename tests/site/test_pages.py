@@ -1,5 +1,6 @@
 """The pages of the site: no broken link, an entry for each public function, and all that a page has."""
 
+import ast
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -10,6 +11,7 @@ from conftest import ROOT
 
 pytestmark = pytest.mark.slow
 HEADERS = ROOT / "include" / "fccl"
+PACKAGE = ROOT / "torch_backend" / "fccl"
 # clang-format puts functions of a namespace into the first column, and those of a class into the third.
 CPP_FUNCTION = re.compile(r"^(?:  )?(?:static |inline )*[\w:]+(?:<.*>)?[&*]* (\w+)\(", re.MULTILINE)
 CPP_CLASS = re.compile(r"^(?:class|struct) (?:\[\[nodiscard\]\] )?(\w+)(?=[^;]*\{$)", re.MULTILINE)
@@ -65,11 +67,26 @@ def test_every_function_and_class_of_cpp_has_an_entry(site, header):
 
 
 def test_every_name_of_the_python_package_has_an_entry(site):
-    text = (ROOT / "torch_backend/fccl/__init__.py").read_text()
+    text = (PACKAGE / "__init__.py").read_text()
     names = re.findall(r'"(\w+)"', re.search(r"__all__ = \[(.*?)\]", text, re.DOTALL)[1])
     assert "metrics" in names
     missing = {f"fccl.{name}" for name in names} - headings_of(site, "reference/python_functions")
     assert not missing
+
+
+def public_definitions(module: Path) -> list[str]:
+    """The classes and functions that a module defines for others."""
+    kinds = (ast.ClassDef, ast.FunctionDef)
+    defined = [each.name for each in ast.parse(module.read_text()).body if isinstance(each, kinds)]
+    return [f"fccl.{module.stem}.{name}" for name in defined if not name.startswith("_")]
+
+
+def test_every_class_and_function_of_the_modules_of_the_package_has_an_entry(site):
+    modules = {path for path in PACKAGE.glob("*.py") if not path.name.startswith("_")}
+    modules.remove(PACKAGE / "demo.py")  # which is a program
+    names = {name for module in modules for name in public_definitions(module)}
+    assert "fccl.fsdp.AllGather" in names
+    assert not names - headings_of(site, "reference/python_functions")
 
 
 def test_the_text_of_a_comment_stands_at_its_function(site):
