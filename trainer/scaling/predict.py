@@ -28,7 +28,7 @@ def predicted(order: Order) -> list[Row]:
     """
     if not order.fccl_info.is_file():
         raise OrderError(
-            f"--predict asks {order.fccl_info} for prices, which is not there: run ./dev build, "
+            f"--predict asks {order.fccl_info} for prices, but there is no such program: run ./dev build, "
             f"install the package fccl, or say --fccl-info"
         )
     return [_row(order.fccl_info, instance, nodes) for instance in order.predict for nodes in NODES]

@@ -57,5 +57,5 @@ def test_a_prediction_has_the_calls_of_a_dry_run_and_aws_published_point(
 
 
 def test_a_prediction_without_fccl_info_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(OrderError, match="nowhere, which is not there"):
+    with pytest.raises(OrderError, match="nowhere for prices, but there is no such program"):
         predicted(order_of(tmp_path, "--fccl-info", str(tmp_path / "nowhere")))
