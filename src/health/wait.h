@@ -33,6 +33,9 @@ struct Wait {
   size_t searched_from = 0;         // place among the ranks of this host at which the next search begins
   std::optional<int> dead{};        // rank that a search has found dead
   Clock::time_point dead_since{};   // time when it was found
+  Clock::time_point next_question{};  // time of the next question to the awaited rank
+  Clock::time_point unanswered{};     // since when it has been asked without an answer; none: it has answered
+  Clock::time_point questioned{};     // time of the last look at its answers
   bool reported = false;
   bool is_told = false;  // other hosts have been told of the wait
   bool warns = true;     // the log gets a warning after a while
