@@ -25,8 +25,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kReportAfter{5000};
 // A wait that has lasted this long, or half its timeout, is reported to the other hosts, whose ranks may wait for this one.
 constexpr milliseconds kAnnounceAfter{2000};
-// A wait that has lasted this long searches for deaths of ranks that it does not wait for, and it, or a wait that has lasted half
-// its timeout, asks the awaited rank for whom that one waits.
+// A wait that has lasted this long searches for deaths of ranks that it does not wait for, and it, or a wait that has lasted
+// half its timeout, asks the awaited rank for whom that one waits.
 constexpr milliseconds kSearchAfter{500};
 // The intervals of questions grow with the time waited between these.
 constexpr milliseconds kAskEvery{50};
@@ -39,9 +39,8 @@ constexpr milliseconds kLongestPatience{2000};
 bool is_of_init(const Wait& wait) { return wait.task != nullptr && wait.task->call.signature.issuer == Issuer::init; }
 
 const char* setting_of_deadline(const Wait& wait) {
-  return is_of_init(wait)
-             ? "that of init (FCCL_INIT_TIMEOUT, initTimeoutMs)"
-             : "the communicator's timeout (FCCL_TIMEOUT, timeoutMs, fcclCommSetTimeout)";
+  return is_of_init(wait) ? "that of init (FCCL_INIT_TIMEOUT, initTimeoutMs)"
+                          : "the communicator's timeout (FCCL_TIMEOUT, timeoutMs, fcclCommSetTimeout)";
 }
 
 LaneId lane_of(const Wait& wait) {
@@ -102,7 +101,8 @@ Result<void> WaitJudge::judge(Wait& wait, const Awaited& awaited, const std::opt
   const Clock::duration waited = now - wait.began;
   if (waited >= std::min(kAnnounceAfter, wait.timeout / 2)) announce_wait(wait, awaited.rank);
   // A rank that was stopped itself may find its deadline passed, but what it awaited done.
-  if (waited >= wait.timeout && waited >= wait.timeout + report_steps(line_.end_of(awaited.rank, wanted_by(wait)).rank) * kReportStep &&
+  if (waited >= wait.timeout &&
+      waited >= wait.timeout + report_steps(line_.end_of(awaited.rank, wanted_by(wait)).rank) * kReportStep &&
       !is_reached(wait, awaited))
     return fail(failures_.raise({wait.task != nullptr ? MessageKind::late_for_call : MessageKind::late_for_transfer,
                                  fmt::format("{}. The deadline is {}; look whether that rank is stopped, still "
@@ -255,8 +255,8 @@ Result<void> WaitJudge::look_for_early_leavers(const Wait& wait) {
                    peers_.rank(), peers_.describe(wait.awaited.rank), describe_call(wait))}));
 }
 
-// The awaited rank may wait in turn, for a rank that this host hears of neither by news, which pass through rank 0, nor in time:
-// so it is asked. A rank that was stopped itself has heard no answer meanwhile, and begins to listen anew.
+// The awaited rank may wait in turn, for a rank that this host hears of neither by news, which pass through rank 0, nor in
+// time: so it is asked. A rank that was stopped itself has heard no answer meanwhile, and begins to listen anew.
 Result<void> WaitJudge::ask_awaited(Wait& wait, Clock::time_point now) {
   const int rank = wait.awaited.rank;
   const Clock::duration waited = now - wait.began;
@@ -270,7 +270,8 @@ Result<void> WaitJudge::ask_awaited(Wait& wait, Clock::time_point now) {
   if (now >= wait.next_question) {
     const bool is_asked = questioner_->ask(rank, {lane_of(wait), waited});
     if (is_asked && wait.unanswered == Clock::time_point{}) wait.unanswered = now;
-    wait.next_question = now + (is_asked ? std::clamp<Clock::duration>(waited / 8, kAskEvery, kAskAtLeastEvery) : kLookInterval);
+    wait.next_question =
+        now + (is_asked ? std::clamp<Clock::duration>(waited / 8, kAskEvery, kAskAtLeastEvery) : kLookInterval);
   }
   const auto patience = std::clamp(wait.timeout / 8, kReportStep, kLongestPatience);
   if (wait.unanswered != Clock::time_point{} && now - wait.unanswered >= patience) line_.hear(rank, {rank, LineState::silent});

@@ -40,7 +40,7 @@ LineEnd WaitLine::end_of(int first, const Wanted& wanted) const {
   for (int steps = 0; steps < peers_.count(); ++steps) {
     const ToldLine told = peers_.is_here(end.rank) ? ToldLine{} : told_of(end.rank);
     const bool is_told = told.at_ms >= oldest_that_counts(wanted) && told.end.rank < peers_.count();
-    // Of the end of a line the rank that tells of it knows more than its leader, but its own host knows most.
+    // A rank knows more of the end of its line than its leader, but the host of the rank at that end knows most.
     const bool is_last = is_told && (told.end.rank == end.rank || told.end.state != LineState::open);
     if (is_last && !peers_.is_here(told.end.rank)) return told.end;
     const int next = is_told ? told.end.rank : awaited_by(end.rank, wanted);

@@ -15,18 +15,18 @@ class WaitLine {
  public:
   explicit WaitLine(const Peers& peers) : peers_(peers) {}
 
-  // The wait on whose behalf a line is followed: its lane comes before other lanes on which a rank waits, and what is older than
-  // half of its time counts for nothing.
+  // The wait on whose behalf a line is followed: its lane comes before other lanes on which a rank waits, and what is older
+  // than half of its time counts for nothing.
   struct Wanted {
     LaneId lane = kGatherLane;
     Clock::duration waited{};
   };
 
-  // Returns the last rank of the line that begins with `first`. A line that comes back to this rank is a circle, since whoever
-  // asks for its end waits.
+  // Returns the last rank of the line that begins with `first`. A line that comes back to this rank is a circle, since this
+  // rank waits when it asks for an end.
   LineEnd end_of(int first, const Wanted& wanted) const;
 
-  // What a rank of another host has told of its line, which the ranks of this host share.
+  // The ranks of this host share what a rank of another host has told of its line.
   ToldLine told_of(int rank) const;
   void hear(int rank, const LineEnd& end);
 

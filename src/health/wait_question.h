@@ -12,13 +12,13 @@ namespace fccl::core {
 using WaitQuestion = WaitLine::Wanted;
 
 struct WaitAnswer {
-  LineEnd end;                     // of the line that begins with the rank that answers
+  LineEnd end;                     // the line begins with the rank that answers
   std::optional<CallInFull> call;  // the last call of the rank at that end, if known
   std::optional<Error> failure;    // the communicator's, if it has failed there
 };
 
-// A WaitJudge owns it, which outlives the network: nobody asks or tells after the communicator's last call. Any thread may call;
-// no function waits for a peer.
+// A WaitJudge owns it, which outlives the network: nobody asks or tells after the communicator's last call. Any thread may
+// call; no function waits for a peer.
 class WaitQuestioner {
  public:
   WaitQuestioner() = default;

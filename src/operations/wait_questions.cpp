@@ -23,7 +23,7 @@ using std::chrono::milliseconds;
 
 // A rank with thousands of waits asks no more often than this.
 constexpr milliseconds kBetweenQuestions{2};
-// Who has asked within this time still waits, or has failed.
+// A rank that has asked within this time still waits, or has failed.
 constexpr milliseconds kAskedLately{2000};
 // The longest wait that a question tells.
 constexpr uint64_t kLongestWait = 3'600'000;
@@ -33,11 +33,11 @@ struct Message {
   enum Kind : uint8_t { kQuestion = 1, kAnswer = 2, kFailure = 3 };
 
   Kind kind = kQuestion;
-  uint8_t lane = 0;      // of a question
-  uint8_t state = 0;     // of an answer, a LineState
-  uint8_t has_call = 0;  // of an answer
-  int32_t last = -1;     // of an answer, the rank at the end of the line
-  uint64_t number = 0;   // of a question the milliseconds waited, of an answer that of its call, of a failure its code
+  uint8_t lane = 0;      // a question's
+  uint8_t state = 0;     // an answer's LineState
+  uint8_t has_call = 0;  // 1: an answer tells a call
+  int32_t last = -1;     // the rank at the end of the line that an answer tells
+  uint64_t number = 0;   // a question's milliseconds waited, the number of an answer's call, or a failure's code
   SignatureWords signature;
 };
 static_assert(sizeof(Message) == 40 && std::is_trivially_copyable_v<Message>);
@@ -62,7 +62,10 @@ std::optional<WaitAnswer> answer_of(const Message& message, std::span<const std:
 }  // namespace
 
 WaitQuestions::WaitQuestions(Endpoint& endpoint, WireLane& lane, Control& control)
-    : endpoint_(endpoint), lane_(lane), control_(control) {
+    : endpoint_(endpoint),
+      lane_(lane),
+      control_(control),
+      places_(static_cast<size_t>(PortShape::kQuestions + lane.port().shape().answers())) {
   endpoint_.in_turn([this] { lane_.port().asides = this; });
 }
 
@@ -75,7 +78,7 @@ bool WaitQuestions::ask(int rank, const WaitQuestion& question) {
     if (now < next_question_) return;
     next_question_ = now + kBetweenQuestions;
     // A question that the network still holds is not asked twice.
-    is_asked = is_being_asked(rank) || post(rank, 0, bytes_of(message), {});
+    is_asked = is_being_asked(rank) || post(rank, find_place(0, PortShape::kQuestions), bytes_of(message), {});
   });
   return is_asked;
 }
@@ -84,7 +87,7 @@ void WaitQuestions::tell(const Error& failure) {
   endpoint_.in_turn([&] {
     const Clock::time_point oldest = Clock::now() - kAskedLately;
     for (Asker& asker : askers_)
-      if (std::exchange(asker.asked, {}) >= oldest) (void)answer(asker.rank, {.end = {}, .call = {}, .failure = failure});
+      if (asker.asked >= oldest && answer(asker.rank, {.end = {}, .call = {}, .failure = failure})) asker.asked = {};
   });
 }
 
@@ -109,7 +112,8 @@ void WaitQuestions::hear_question(int rank, const WaitQuestion& question) {
 }
 
 bool WaitQuestions::answer(int rank, const WaitAnswer& answer) {
-  Message message{.kind = Message::kAnswer, .state = static_cast<uint8_t>(answer.end.state), .last = answer.end.rank, .signature = {}};
+  Message message{
+      .kind = Message::kAnswer, .state = static_cast<uint8_t>(answer.end.state), .last = answer.end.rank, .signature = {}};
   if (answer.call) {
     message.has_call = 1;
     message.number = answer.call->number;
@@ -121,7 +125,8 @@ bool WaitQuestions::answer(int rank, const WaitAnswer& answer) {
     message.number = answer.failure->code.number();
     text = std::string_view(answer.failure->message).substr(0, lane_.payload_bytes() - sizeof(message));
   }
-  return post(rank, kQuestionsOut, bytes_of(message), std::as_bytes(std::span(text)));
+  const int place = find_place(PortShape::kQuestions, static_cast<int>(places_.size()));
+  return post(rank, place, bytes_of(message), std::as_bytes(std::span(text)));
 }
 
 bool WaitQuestions::is_free(int place) const {
@@ -131,16 +136,21 @@ bool WaitQuestions::is_free(int place) const {
 }
 
 bool WaitQuestions::is_being_asked(int rank) const {
-  for (int place = 0; place < kQuestionsOut; ++place)
+  for (int place = 0; place < PortShape::kQuestions; ++place)
     if (places_[static_cast<size_t>(place)].rank == rank && !is_free(place)) return true;
   return false;
 }
 
-// Posts it from one of the places from `first` on, unless all of them, or the rail, are taken.
-bool WaitQuestions::post(int rank, int first, std::span<const std::byte> head, std::span<const std::byte> text) {
-  int place = first;
-  while (place < first + kQuestionsOut && !is_free(place)) ++place;
-  if (place == first + kQuestionsOut) return false;
+// Returns a free place, or one below zero. Questions to ranks that cannot be reached take no place of an answer.
+int WaitQuestions::find_place(int first, int behind) const {
+  for (int place = first; place < behind; ++place)
+    if (is_free(place)) return place;
+  return -1;
+}
+
+// Posts an aside unless no place is free, or the rail has no room.
+bool WaitQuestions::post(int rank, int place, std::span<const std::byte> head, std::span<const std::byte> text) {
+  if (place < 0) return false;
   Port& port = lane_.port();
   const int notice = port.shape().notices_out + place;
   const WireLink& link = lane_.link(rank);
@@ -152,15 +162,17 @@ bool WaitQuestions::post(int rank, int first, std::span<const std::byte> head, s
   copy_bytes(message, &entry, sizeof(entry));
   copy_bytes(message + sizeof(entry), head.data(), head.size());
   copy_bytes(message + sizeof(entry) + head.size(), text.data(), text.size());
-  const bool is_posted = endpoint_.post_at_once(port, {.kind = Operation::Kind::message,
-                                                       .peer = link.rail[0].peer,
-                                                       .memory = port.memory.outgoing_id(),
-                                                       .local = message,
-                                                       .bytes = sizeof(entry) + head.size() + text.size(),
-                                                       .remote = {},
-                                                       .tag = Port::note(lane_.place(rank), port.end_of_notice(notice))});
-  if (is_posted) places_[static_cast<size_t>(place)] = {rank, places_[static_cast<size_t>(place)].posted + 1};
-  return is_posted;
+  const Operation operation{.kind = Operation::Kind::message,
+                            .peer = link.rail[0].peer,
+                            .memory = port.memory.outgoing_id(),
+                            .local = message,
+                            .bytes = sizeof(entry) + head.size() + text.size(),
+                            .remote = {},
+                            .tag = Port::note(lane_.place(rank), port.end_of_notice(notice))};
+  if (!endpoint_.post_at_once(port, operation)) return false;
+  places_[static_cast<size_t>(place)].rank = rank;
+  ++places_[static_cast<size_t>(place)].posted;
+  return true;
 }
 
 }  // namespace fccl::core

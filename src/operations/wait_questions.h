@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "health/wait_question.h"
 #include "os/clock.h"
@@ -17,8 +18,8 @@ class Endpoint;
 class WireLane;
 
 // The judge of the rank's waits owns it; the lane of transfers, on which it asks every rank of another host, ends before it and
-// is not touched after that. A question may be lost, and so may an answer: whoever waits asks again. The thread that polls the
-// endpoint answers at once, so a rank that computes answers, and a process that is stopped does not.
+// is not touched after that. A question may be lost, and so may an answer: a rank that waits asks again. The thread that polls
+// the endpoint answers at once, so a rank that computes answers, and a process that is stopped does not.
 class WaitQuestions final : public WaitQuestioner, private Asides {
  public:
   // The members of the lane are all ranks. From now on it answers what peers ask.
@@ -28,8 +29,6 @@ class WaitQuestions final : public WaitQuestioner, private Asides {
   void tell(const Error& failure) override;
 
  private:
-  // Half of the memory for asides is for questions, so that ranks which cannot be reached stop no answer.
-  static constexpr int kQuestionsOut = PortShape::kAsides / 2;
   // A place for an aside that is on its way.
   struct Place {
     int rank = -1;
@@ -43,15 +42,16 @@ class WaitQuestions final : public WaitQuestioner, private Asides {
   void hear(int peer, std::span<const std::byte> content) override;
   void hear_question(int rank, const WaitQuestion& question);
   bool is_free(int place) const;
+  int find_place(int first, int behind) const;
   bool is_being_asked(int rank) const;
   bool answer(int rank, const WaitAnswer& answer);
-  bool post(int rank, int first, std::span<const std::byte> head, std::span<const std::byte> text);
+  bool post(int rank, int place, std::span<const std::byte> head, std::span<const std::byte> text);
 
   Endpoint& endpoint_;
   WireLane& lane_;
   Control& control_;
   // The endpoint's turn guards them.
-  std::array<Place, PortShape::kAsides> places_{};
+  std::vector<Place> places_;       // those of questions, then those of answers
   std::array<Asker, 16> askers_{};  // the latest ones
   size_t next_asker_ = 0;
   Clock::time_point next_question_{};

@@ -80,7 +80,7 @@ class Segment {
   std::atomic<PeerStatus>& peer_status(int rank) const;
   // The rank for which a rank of another host said that it waits; -1: none.
   std::atomic<int32_t>& awaited_beyond(int rank) const;
-  // What a rank of another host told of the line of waits that begins with it, as ToldLine packs it.
+  // The line of waits that begins with a rank of another host, as it told it and ToldLine packs it.
   std::atomic<uint64_t>& line_beyond(int rank) const;
   // The number of the last call of a rank of another host that has left or died, written before its status.
   std::atomic<uint64_t>& last_call_beyond(int rank) const;

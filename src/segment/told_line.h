@@ -5,8 +5,8 @@
 
 namespace fccl::core {
 
-// What is known of the last rank of a line of waits: nothing but that others wait for it; that it waits for nobody, and which
-// call was its last; that it does not answer; or that ranks of the line wait for each other in a circle.
+// Says what is known of the last rank of a line of waits: nothing but that others wait for it; that it waits for nobody, and
+// which call was its last; that it does not answer; or that ranks of the line wait for each other in a circle.
 enum class LineState : uint8_t { open, late, silent, circle };
 
 // The rank at the end of a line of waits.

@@ -79,8 +79,11 @@ class Waiters {
 
   // Enters a call of the gather lane.
   void enter(int rank, const Task& task) {
-    control(rank).peers.segment().board(control(rank).peers[rank].local, kGatherLane).boxes[0].record.write(
-        {task.number, task.call.signature, {}});
+    control(rank)
+        .peers.segment()
+        .board(control(rank).peers[rank].local, kGatherLane)
+        .boxes[0]
+        .record.write({task.number, task.call.signature, {}});
   }
   // Has each rank wait for the other one of its pair on a thread of its own, and returns the errors by the order of pairs.
   std::vector<Error> wait(const std::vector<std::pair<int, int>>& pairs, const Task& task) {
@@ -200,7 +203,7 @@ TEST_F(WaitQuestionsTest, believe_no_answer_that_cannot_be) {
   expect_words(error.message, {"rank 0 has waited", "for rank 1 (pid", "which does not answer,"});
 }
 
-// What a peer sends that is no question, and no answer that a rank gives.
+// A peer sends bytes of which no rank makes a question or an answer.
 TEST_F(WaitQuestionsTest, drop_what_makes_no_sense) {
   Waiters waiters({1, 1});
   Port& port = waiters.lane(1).port();
