@@ -1,4 +1,4 @@
-// Failures between hosts that are nobody's death: calls that differ, ranks that leave, stop or stay away, aborts, settings.
+// Failures between hosts that are nobody's death: calls that differ, ranks that leave or stay away, aborts, settings.
 #include <cstdlib>
 #include <thread>
 

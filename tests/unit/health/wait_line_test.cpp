@@ -13,6 +13,8 @@ using namespace std::chrono_literals;
 // Ranks 0 and 1 of this host, rank 2 of another one.
 class WaitLineTest : public RanksOfOneHost {
  protected:
+  // The segment was made for the ranks of this host.
+  WaitLineTest() { segment->awaited_beyond(2) = -1; }
   static std::vector<Peer> ranks_of_two_hosts() {
     auto peers = all_peers();
     peers[2] = {{2, getpid(), {}, "there", {}, {}}, nullptr, -1};
