@@ -17,6 +17,7 @@
 #include "hierarchical/hierarchical_lane.h"
 #include "hierarchical/phases.h"
 #include "operations/communicator_state.h"
+#include "operations/wait_questions.h"
 #include "os/error_text.h"
 #include "os/processors.h"
 #include "os/random.h"
@@ -180,6 +181,7 @@ Result<void> HostJoiner::connect_transfers(const std::vector<RankEnd>& all) {
   const std::span<const int> here = columns_.ranks_of(columns_.host());
   for (const int rank : here) introductions[static_cast<size_t>(rank)].rails = 0;
   FCCL_TRY(transfers_->wire().connect(introductions));
+  state_.control->judge.ask_by(std::make_unique<WaitQuestions>(*state_.endpoint, transfers_->wire(), *state_.control));
   state_.transfers.span_hosts(std::move(transfers_), here);
   return {};
 }

@@ -48,9 +48,24 @@ CallRecord::Value KnownCalls::last_call_of(int rank) const {
 }
 
 std::string KnownCalls::describe_last_call_of(int rank) const {
-  if (!peers_.is_here(rank)) return "not known on this host";
-  const CallRecord::Value last = last_call_of(rank);
-  return last.number < kEarliestNumber ? "none" : describe_record(last);
+  const std::optional<CallInFull> last = last_known_of(rank);
+  if (!last) return peers_.is_here(rank) ? "none" : "not known on this host";
+  return describe_record({last->number, last->signature, {}});
+}
+
+std::optional<CallInFull> KnownCalls::last_known_of(int rank) const {
+  if (peers_.is_here(rank)) {
+    const CallRecord::Value last = last_call_of(rank);
+    return last.number < kEarliestNumber ? std::nullopt : std::optional(CallInFull{last.number, last.signature});
+  }
+  const std::lock_guard lock(mutex_);
+  const auto heard = heard_.find(rank);
+  return heard == heard_.end() ? std::nullopt : std::optional(heard->second);
+}
+
+void KnownCalls::hear_of_last_call(int rank, const CallInFull& call) {
+  const std::lock_guard lock(mutex_);
+  heard_[rank] = call;
 }
 
 std::string KnownCalls::describe_way_to(const Task& task, int rank) const {

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -33,6 +36,10 @@ class KnownCalls {
   std::string describe(const Task& task) const;
   std::string describe(const TransferEnd& transfer) const;
   std::string describe_last_call_of(int rank) const;
+  // Returns the last call of a rank: of another host only if a rank has told it.
+  std::optional<CallInFull> last_known_of(int rank) const;
+  // Takes the last call of a rank of another host, as a rank tells it.
+  void hear_of_last_call(int rank, const CallInFull& call);
   // Returns the number of the last call that a rank of this host has made; 0: none.
   uint64_t last_number_of(int rank) const { return last_call_of(rank).number; }
   // Describes how far a rank of this host is with a call on GPU memory; it may have issued the call long before its GPU reaches
@@ -53,6 +60,8 @@ class KnownCalls {
 
   std::string name_;
   const Peers& peers_;
+  mutable std::mutex mutex_;
+  std::map<int, CallInFull> heard_;  // by rank of another host
 };
 
 }  // namespace fccl::core

@@ -25,18 +25,29 @@ using std::chrono::milliseconds;
 constexpr milliseconds kReportAfter{5000};
 // A wait that has lasted this long, or half its timeout, is reported to the other hosts, whose ranks may wait for this one.
 constexpr milliseconds kAnnounceAfter{2000};
-// A wait that has lasted this long searches for deaths of ranks that it does not wait for.
+// A wait that has lasted this long searches for deaths of ranks that it does not wait for, and it, or a wait that has lasted
+// half its timeout, asks the awaited rank for whom that one waits.
 constexpr milliseconds kSearchAfter{500};
+// The intervals of questions grow with the time waited between these.
+constexpr milliseconds kAskEvery{50};
+constexpr milliseconds kAskAtLeastEvery{1000};
+// A rank that has not looked at its wait for so long was stopped.
+constexpr milliseconds kHeldUp{100};
+// A rank that has left a question unanswered for so long does not answer.
+constexpr milliseconds kLongestPatience{2000};
+
+bool is_of_init(const Wait& wait) { return wait.task != nullptr && wait.task->call.signature.issuer == Issuer::init; }
 
 const char* setting_of_deadline(const Wait& wait) {
-  return wait.task != nullptr && wait.task->call.signature.issuer == Issuer::init
-             ? "that of init (FCCL_INIT_TIMEOUT, initTimeoutMs)"
-             : "the communicator's timeout (FCCL_TIMEOUT, timeoutMs, fcclCommSetTimeout)";
+  return is_of_init(wait) ? "that of init (FCCL_INIT_TIMEOUT, initTimeoutMs)"
+                          : "the communicator's timeout (FCCL_TIMEOUT, timeoutMs, fcclCommSetTimeout)";
 }
 
 LaneId lane_of(const Wait& wait) {
   return wait.task == nullptr ? kTransferLane : fccl::core::lane_of(wait.task->call.signature.collective);
 }
+
+WaitLine::Wanted wanted_by(const Wait& wait) { return {lane_of(wait), Clock::now() - wait.began}; }
 
 double seconds(Clock::duration span) { return std::chrono::duration<double>(span).count(); }
 
@@ -47,7 +58,14 @@ bool is_reached(const Wait& wait, const Awaited& awaited) {
   return awaited.reached();
 }
 
+// A rank that waits for this one hears of the failure here, too: the way by the leaders may be blocked.
 Result<void> WaitJudge::look(Wait& wait, const Awaited& awaited, const std::optional<Error>& network) {
+  Result<void> judged = judge(wait, awaited, network);
+  if (!judged && questioner_) questioner_->tell(judged.error());
+  return judged;
+}
+
+Result<void> WaitJudge::judge(Wait& wait, const Awaited& awaited, const std::optional<Error>& network) {
   if (auto failed = failures_.first()) return fail(std::move(*failed));
   const Clock::time_point now = Clock::now();
   // The deadline is that of one wait, not of the whole call. The peer that the network waits for may change in between.
@@ -58,6 +76,10 @@ Result<void> WaitJudge::look(Wait& wait, const Awaited& awaited, const std::opti
     wait.reported = false;
     wait.looked = now;
     wait.dead.reset();
+  }
+  if (wait.awaited.rank != awaited.rank) {
+    wait.unanswered = {};
+    wait.next_question = std::min(wait.next_question, now + kLookInterval);
   }
   wait.awaited = awaited;
   show(wait, now);
@@ -75,10 +97,12 @@ Result<void> WaitJudge::look(Wait& wait, const Awaited& awaited, const std::opti
     FCCL_TRY(look_at_remote_rank(wait, awaited, network));
   }
   FCCL_TRY(look_for_other_deaths(wait, now));
+  FCCL_TRY(ask_awaited(wait, now));
   const Clock::duration waited = now - wait.began;
   if (waited >= std::min(kAnnounceAfter, wait.timeout / 2)) announce_wait(wait, awaited.rank);
   // A rank that was stopped itself may find its deadline passed, but what it awaited done.
-  if (waited >= wait.timeout && waited >= wait.timeout + report_steps(end_of_wait_chain(wait, awaited.rank)) * kReportStep &&
+  if (waited >= wait.timeout &&
+      waited >= wait.timeout + report_steps(line_.end_of(awaited.rank, wanted_by(wait)).rank) * kReportStep &&
       !is_reached(wait, awaited))
     return fail(failures_.raise({wait.task != nullptr ? MessageKind::late_for_call : MessageKind::late_for_transfer,
                                  fmt::format("{}. The deadline is {}; look whether that rank is stopped, still "
@@ -100,7 +124,7 @@ void WaitJudge::end_wait(Wait& wait) {
 // The time is added from look to look, so a wait that ends within a millisecond costs nothing.
 void WaitJudge::show(Wait& wait, Clock::time_point now) {
   const auto span = now - std::exchange(wait.looked, now);
-  if (statistics_ == nullptr || (wait.task != nullptr && wait.task->call.signature.issuer == Issuer::init)) return;
+  if (statistics_ == nullptr || is_of_init(wait)) return;
   if (wait.shown_since == Clock::time_point{}) wait.shown_since = now;
   const bool is_call = wait.task != nullptr;
   statistics_->show_wait(lane_of(wait),
@@ -231,39 +255,64 @@ Result<void> WaitJudge::look_for_early_leavers(const Wait& wait) {
                    peers_.rank(), peers_.describe(wait.awaited.rank), describe_call(wait))}));
 }
 
+// The awaited rank may wait in turn, for a rank that this host hears of neither by news, which pass through rank 0, nor in
+// time: so it is asked. A rank that was stopped itself has heard no answer meanwhile, and begins to listen anew.
+Result<void> WaitJudge::ask_awaited(Wait& wait, Clock::time_point now) {
+  const int rank = wait.awaited.rank;
+  const Clock::duration waited = now - wait.began;
+  if (!questioner_ || rank < 0 || peers_.is_here(rank) || is_of_init(wait)) return {};
+  if (waited < std::min(kSearchAfter, wait.timeout / 2)) return {};
+  FCCL_TRY(look_for_heard_failure());
+  const bool was_stopped = now - std::exchange(wait.questioned, now) > kHeldUp;
+  const ToldLine told = line_.told_of(rank);
+  const bool is_own_verdict = told.end.rank == rank && told.end.state == LineState::silent;
+  if (was_stopped || (!is_own_verdict && told.at_ms >= to_ms(wait.unanswered))) wait.unanswered = {};
+  if (now >= wait.next_question) {
+    const bool is_asked = questioner_->ask(rank, {lane_of(wait), waited});
+    if (is_asked && wait.unanswered == Clock::time_point{}) wait.unanswered = now;
+    wait.next_question =
+        now + (is_asked ? std::clamp<Clock::duration>(waited / 8, kAskEvery, kAskAtLeastEvery) : kLookInterval);
+  }
+  const auto patience = std::clamp(wait.timeout / 8, kReportStep, kLongestPatience);
+  if (wait.unanswered != Clock::time_point{} && now - wait.unanswered >= patience) line_.hear(rank, {rank, LineState::silent});
+  return {};
+}
+
+// The thread that hears it must not log it.
+Result<void> WaitJudge::look_for_heard_failure() {
+  std::optional<Error> heard;
+  {
+    const std::lock_guard lock(mutex_);
+    heard = std::exchange(heard_, std::nullopt);
+  }
+  if (!heard) return {};
+  failures_.hear_of(*heard);
+  return fail(failures_.first().value_or(std::move(*heard)));
+}
+
+WaitAnswer WaitJudge::answer(const WaitQuestion& question) const {
+  if (auto failed = failures_.first()) return {.end = {peers_.rank()}, .call = {}, .failure = std::move(failed)};
+  LineEnd end = line_.end_of(peers_.rank(), question);
+  if (peers_.is_here(end.rank) && end.state == LineState::open) end.state = LineState::late;
+  return {end, end.state == LineState::late ? calls_.last_known_of(end.rank) : std::nullopt, std::nullopt};
+}
+
+void WaitJudge::hear(int rank, const WaitAnswer& answer) {
+  if (answer.failure) {
+    const std::lock_guard lock(mutex_);
+    heard_ = answer.failure;
+    return;
+  }
+  if (peers_.is_here(rank) || answer.end.rank < 0 || answer.end.rank >= peers_.count()) return;
+  if (answer.call && !peers_.is_here(answer.end.rank)) calls_.hear_of_last_call(answer.end.rank, *answer.call);
+  line_.hear(rank, answer.end);
+}
+
 // Returns how many report steps to wait before blaming `rank`: 0 on our own host, 1 for another host's leader, 2 for any other
 // rank there, whose leader reports first.
 int WaitJudge::report_steps(int rank) const {
   if (rank < 0 || peers_.is_here(rank)) return 0;
   return peers_.leader_of(rank) == rank ? 1 : 2;
-}
-
-// Returns the rank that `rank` waits for in turn; a wait for any rank ends the line. A rank of this host publishes its wait
-// every millisecond; if it has not for half the time that this rank has waited, it is not waiting. For a rank of another host
-// its leader has reported.
-int WaitJudge::awaited_by(const Wait& wait, int rank) const {
-  if (rank < 0) return kNobody;
-  if (!peers_.is_here(rank)) return peers_.segment().awaited_beyond(rank).load(std::memory_order_relaxed);
-  const Clock::time_point now = Clock::now();
-  const uint64_t fresh = to_ms(now - (now - wait.began) / 2);
-  Waiting waiting;
-  for (int place = 0; place <= kLanes; ++place)
-    if (waiting.at_ms < fresh)
-      waiting = peers_.state_of(rank).get_waiting(static_cast<LaneId>((lane_of(wait) + place) % (kLanes + 1)));
-  return waiting.at_ms < fresh || waiting.rank >= peers_.count() ? kNobody : waiting.rank;
-}
-
-// Returns the rank at the end of the chain of waits: this rank waits for `rank`, which may wait for another one, which may be
-// stopped.
-int WaitJudge::end_of_wait_chain(const Wait& wait, int rank) const {
-  int last = rank;
-  for (int steps = 0; steps < peers_.count(); ++steps) {
-    const int next = awaited_by(wait, last);
-    if (next < 0 || next >= peers_.count()) return last;
-    last = next;
-  }
-  // The ranks of the chain wait for each other.
-  return rank;
 }
 
 std::string WaitJudge::describe_call(const Wait& wait) const {
@@ -273,15 +322,25 @@ std::string WaitJudge::describe_call(const Wait& wait) const {
 std::string WaitJudge::describe(const Wait& wait, Clock::duration waited) const {
   if (wait.awaited.rank < 0)
     return fmt::format("rank {} has waited {:.3g} s for any rank in {}", peers_.rank(), seconds(waited), describe_call(wait));
-  const int last = end_of_wait_chain(wait, wait.awaited.rank);
-  const std::string via = last == wait.awaited.rank ? "" : ", which waits for " + peers_.describe(last);
-  std::string known = fmt::format("the last call of rank {} is {}{}", last, calls_.describe_last_call_of(last),
+  const LineEnd end = line_.end_of(wait.awaited.rank, wanted_by(wait));
+  const int last = end.rank;
+  const bool has_told = peers_.is_here(last) || end.state == LineState::late;
+  std::string known = fmt::format("the last call of rank {} is {}{}", last,
+                                  has_told ? calls_.describe_last_call_of(last) : "not known on this host",
                                   wait.task != nullptr ? calls_.describe_way_to(*wait.task, last) : "");
   if (!peers_.is_here(last) && liveness_.status_of(last) == PeerStatus::unheard)
     known = fmt::format("nothing has been heard of rank {} since {}, through whom it was heard of, has left", last,
                         peers_.describe(liveness_.reporter_of(last, PeerStatus::left)));
   return fmt::format("rank {} has waited {:.3g} s for {}{} in {}; {}", peers_.rank(), seconds(waited),
-                     peers_.describe(wait.awaited.rank), via, describe_call(wait), known);
+                     peers_.describe(wait.awaited.rank), describe_line(wait.awaited.rank, end), describe_call(wait), known);
+}
+
+// Returns what stands behind the name of the first rank of a line.
+std::string WaitJudge::describe_line(int first, const LineEnd& end) const {
+  const std::string via = end.rank == first ? "" : ", which waits for " + peers_.describe(end.rank);
+  if (end.state == LineState::silent) return via + ", which does not answer,";
+  if (end.state == LineState::circle && via.empty()) return ", which waits in a circle of ranks that wait for each other,";
+  return end.state == LineState::circle ? via + ", in a circle of ranks that wait for each other," : via;
 }
 
 }  // namespace fccl::core

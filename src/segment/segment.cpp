@@ -47,7 +47,7 @@ struct RankBoards {
 
 // Byte offsets of the parts of a segment.
 struct Parts {
-  size_t peer_statuses, awaited, last_calls, boards, payloads, gather_slots, pair_slots, transfer_boards, eager_slots,
+  size_t peer_statuses, awaited, lines, last_calls, boards, payloads, gather_slots, pair_slots, transfer_boards, eager_slots,
       transfer_slots, end;
 
   // The part that short calls use, which init maps. A slot takes memory only when a call first uses it, because most
@@ -58,7 +58,8 @@ struct Parts {
     const size_t ranks = shape.ranks;
     peer_statuses = sizeof(FirstFailure);
     awaited = peer_statuses + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<PeerStatus>) + 63) / 64 * 64;
-    last_calls = awaited + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<int32_t>) + 63) / 64 * 64;
+    lines = awaited + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<int32_t>) + 63) / 64 * 64;
+    last_calls = lines + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<uint64_t>) + 63) / 64 * 64;
     boards = last_calls + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<uint64_t>) + 63) / 64 * 64;
     payloads = boards + ranks * sizeof(RankBoards);
     gather_slots = payloads + ranks * kLanes * 2 * shape.box_bytes();
@@ -151,7 +152,7 @@ Result<Descriptor> Segment::make(const SegmentShape& shape) {
 
 Result<std::shared_ptr<Segment>> Segment::map(const Descriptor& memory, const SegmentShape& shape) {
   const size_t bytes = shape.total_bytes();
-  struct stat identity{};
+  struct stat identity {};
   if (fstat(memory.get(), &identity) != 0) return system_failure("looking at", shape);
   if (static_cast<size_t>(identity.st_size) != bytes)
     return fail(fcclInternalError,
@@ -179,6 +180,7 @@ void Segment::initialise(uint32_t first_sequence) {
   for (int rank = 0; rank < shape_.everybody; ++rank) {
     new (&peer_status(rank)) std::atomic<PeerStatus>{PeerStatus::present};
     new (&awaited_beyond(rank)) std::atomic<int32_t>{-1};
+    new (&line_beyond(rank)) std::atomic<uint64_t>{0};
     new (&last_call_beyond(rank)) std::atomic<uint64_t>{UINT64_MAX};
   }
   for (int rank = 0; rank < shape_.ranks; ++rank) {
@@ -195,6 +197,10 @@ std::atomic<PeerStatus>& Segment::peer_status(int rank) const {
 
 std::atomic<int32_t>& Segment::awaited_beyond(int rank) const {
   return *at<std::atomic<int32_t>>(Parts(shape_).awaited + static_cast<size_t>(rank) * sizeof(std::atomic<int32_t>));
+}
+
+std::atomic<uint64_t>& Segment::line_beyond(int rank) const {
+  return *at<std::atomic<uint64_t>>(Parts(shape_).lines + static_cast<size_t>(rank) * sizeof(std::atomic<uint64_t>));
 }
 
 std::atomic<uint64_t>& Segment::last_call_beyond(int rank) const {

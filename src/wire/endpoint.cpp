@@ -204,6 +204,21 @@ bool Endpoint::post_of(Port& port, int rail) {
   }
 }
 
+void Endpoint::in_turn(const std::function<void()>& work) {
+  const Turn turn(*this);
+  work();
+}
+
+bool Endpoint::post_at_once(Port& port, Operation operation) {
+  if (flights_.room(0) == 0 || port.closed || port.is_broken()) return false;
+  const uint64_t note = std::exchange(operation.tag, flights_.next_tag(0));
+  if (transport_->post(0, {&operation, 1}).value_or(0) == 0) return false;
+  flights_.begin({&port, note, 0});
+  show_posted(0, {&operation, 1}, 1);
+  ++port.in_flight;
+  return true;
+}
+
 void Endpoint::fail_all(const Error& error) {
   broken_ = true;
   for (const auto& port : ports_) port->break_with(error);

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -62,6 +63,10 @@ class Endpoint {
   // Never waits for a peer: memory that the network may still use stays until that ends, or until the transport ends.
   void close(Port* port);
   RemoteMemory landing_of(const Port& port, int rail);
+  // For asides, which no lane's thread posts: in_turn runs `work` in the turn, for which it waits. Only there, and where an
+  // aside is heard, post_at_once may be called; it returns false if the rail has no room now.
+  void in_turn(const std::function<void()>& work);
+  bool post_at_once(Port& port, Operation operation);
   // Returns the peer of a rail behind an address; all lanes share it.
   Result<PeerId> connect(int rail, std::span<const std::byte> address);
 

@@ -1,4 +1,5 @@
-// Entry: a message from one member of a column to another. It carries a call, or only tells how much landing is free again.
+// Entry: a message from one member of a column to another. It carries a call, tells how much landing is free again, or is an
+// aside.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@ struct NoticesTaken {
 // The first 64 bytes of a message; a call's small payload follows them. Plain bytes in this processor's byte order, which all
 // hosts share.
 struct EntryMessage {
-  enum Kind : uint8_t { kCall = 1, kCredit = 2, kNotice = 3 };
+  // An aside has only channel and token, and its content behind them.
+  enum Kind : uint8_t { kCall = 1, kCredit = 2, kNotice = 3, kAside = 4 };
 
   uint32_t channel = 0;  // the receiver's number for this lane and sender
   Kind kind = kCredit;

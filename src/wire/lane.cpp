@@ -130,6 +130,8 @@ std::optional<Error> WireLane::failure_of(int rank) const {
   return std::nullopt;
 }
 
+const WireLink& WireLane::link(int member) const { return links_[place(member)]; }
+
 void WireLane::post(int member, std::span<std::byte> message, int end) {
   port_->post_message(links_[place(member)].rail[0].peer, message, Port::note(place(member), end));
 }

@@ -75,6 +75,7 @@ class WireLane {
   // ---- For the entries or the notices of this lane
   Port& port() const { return *port_; }
   int place(int member) const { return shape_.place(member); }
+  const WireLink& link(int member) const;
   // Posts a message that lies in the port's memory for it, behind the head that landing has made; `end` counts its end.
   void post(int member, std::span<std::byte> message, int end);
 

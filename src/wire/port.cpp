@@ -13,7 +13,7 @@ namespace fccl::core {
 
 Port::Port(const PortShape& shape, int rails, uint32_t first_channel)
     : memory(shape),
-      ends(static_cast<size_t>(shape.stages + 3 * shape.peers() + shape.notices_out)),
+      ends(static_cast<size_t>(shape.stages + 3 * shape.peers() + shape.outgoing_notices())),
       peers(shape.ranks.size()),
       sequence(shape.first_sequence - 1),
       shape_(shape),
@@ -77,6 +77,10 @@ bool Port::on_message(int peer, std::span<const std::byte> bytes) {
   std::memcpy(&entry, bytes.data(), sizeof(entry));
   if (entry.token != shape_.token) return false;
   const std::span<const std::byte> payload = bytes.subspan(sizeof(entry));
+  if (entry.kind == EntryMessage::kAside && shape_.notices > 0) {
+    if (asides != nullptr) asides->hear(peer, payload);
+    return true;
+  }
   if (entry.kind != EntryMessage::kCredit && entry.kind != (shape_.notices > 0 ? EntryMessage::kNotice : EntryMessage::kCall)) {
     distrust(peer, fmt::format("it sent a message of the unknown kind {}", static_cast<int>(entry.kind)));
     return true;

@@ -25,6 +25,16 @@ inline constexpr int kLargestWindow = 1 << (kMessageBits - 1);
 // Limits the writes of one message, so that a queue keeps room for entries and credits: these must always find room.
 inline constexpr size_t kMostStripes = 256;
 
+// Hears asides: messages that take no credit, and that may be lost. The thread that has the endpoint's turn calls it, so it
+// neither waits nor logs. A peer may have written anything.
+class Asides {
+ public:
+  virtual void hear(int peer, std::span<const std::byte> content) = 0;
+
+ protected:
+  ~Asides() = default;
+};
+
 // Holds a peer's notice until it is taken.
 struct NoticeBox {
   std::atomic<uint64_t> word{0};  // 1 << 32 | its sequence, once it has come
@@ -114,6 +124,7 @@ class Port {
 
   int in_flight = 0;
   bool closed = false;
+  Asides* asides = nullptr;  // set in the turn
 
  private:
   void on_call(int peer, const EntryMessage& entry, std::span<const std::byte> payload);

@@ -22,7 +22,7 @@ PortMemory::PortMemory(const PortShape& shape)
       entries_at_(stages_at_ + shape.stages * slot_bytes_),
       credits_at_(entries_at_ + (shape.notices > 0 ? 0 : 2 * shape.ranks.size() * entry_bytes_)),
       notices_at_(credits_at_ + shape.ranks.size() * sizeof(EntryMessage)),
-      bytes_(rounded_up(notices_at_ + static_cast<size_t>(shape.notices_out) * entry_bytes_ + 1, kPageBytes)) {
+      bytes_(rounded_up(notices_at_ + static_cast<size_t>(shape.outgoing_notices()) * entry_bytes_ + 1, kPageBytes)) {
   check(slot_bytes_ > 0 && slot_bytes_ % 64 == 0 && shape.stages >= 1, "slots are multiples of 64 bytes");
   memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kPageBytes, bytes_)));
   if (memory_ == nullptr) throw std::bad_alloc();

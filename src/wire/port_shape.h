@@ -1,6 +1,7 @@
 // PortShape: the sizes of a port, which never change.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -19,7 +20,12 @@ struct PortShape {
   // is the number of notices to all peers that may be in flight.
   int notices = 0;
   int notices_out = 0;
+  // Asides that may be in flight on a port of notices, whose memory lies behind that of notices: questions, and answers, of
+  // which many may be due at once.
+  static constexpr int kQuestions = 4;
+  int answers() const { return std::min(peers(), 64); }
 
+  int outgoing_notices() const { return notices_out + (notices > 0 ? kQuestions + answers() : 0); }
   int peers() const { return static_cast<int>(ranks.size()); }
   // Returns how many messages a rail should have room for: for each peer two entries, a credit and a late credit; with notices,
   // those that one peer may send, since few send at once.

@@ -1,9 +1,5 @@
-// Failures between hosts that are nobody's death: calls that differ, ranks that leave, stop or stay away, aborts, settings.
-#include <unistd.h>
-
-#include <algorithm>
-#include <csignal>
-#include <ranges>
+// Failures between hosts that are nobody's death: calls that differ, ranks that leave or stay away, aborts, settings.
+#include <cstdlib>
 #include <thread>
 
 #include "processes/hosts.h"
@@ -214,49 +210,6 @@ TEST(HostDeadline, between_hosts_names_the_last_in_line) {
     seat.meet();
   });
 }
-
-// Stops these ranks in the midst of calls; all ranks of other hosts have an error at the deadline that names one of them.
-void expect_end_by_stopping(const OnHosts& on_hosts, const std::vector<int>& stopped) {
-  for (const size_t count : {3, 2'000'000})
-    run_ranks(on_hosts.launch(), [&, count](const Seat& seat) {
-      const Comm comm(seat);
-      EXPECT_TRUE(succeeded(fcclCommSetTimeout(comm, 400)));
-      seat.board.notes[seat.rank] = getpid();
-      seat.meet();
-      const auto is_elsewhere = [&](int rank) { return on_hosts.host_of[rank] != on_hosts.host_of[stopped[0]]; };
-      std::thread stopper;
-      if (seat.rank == 0)
-        stopper = std::thread([&] {
-          std::this_thread::sleep_for(30ms);
-          seat.board.notes[100] = now_ns();
-          for (const int rank : stopped) kill(static_cast<pid_t>(seat.board.notes[rank]), SIGSTOP);
-        });
-      const fcclResult_t result = reduce_until_failure(comm, count);
-      if (stopper.joinable()) stopper.join();
-      EXPECT_EQ(result, fcclTimeout);
-      if (is_elsewhere(seat.rank)) {
-        EXPECT_TRUE(in_time(seat.board.notes[100], 1400));
-        expect_failure(comm, result, fcclTimeout, stopped);
-        ++seat.board.notes[101];
-      }
-      if (seat.rank == 0) {
-        const auto others = std::ranges::count_if(std::views::iota(0, seat.ranks), is_elsewhere);
-        while (seat.board.notes[101] < others) std::this_thread::sleep_for(1ms);
-        for (const int rank : stopped) kill(static_cast<pid_t>(seat.board.notes[rank]), SIGCONT);
-      }
-      seat.meet();
-    });
-}
-
-TEST_P(HostLeaving, stopped_processes_end_the_others_at_the_deadline_by_name) {
-  std::vector<int> last_host;
-  for (int rank = 0; rank < GetParam().ranks(); ++rank)
-    if (GetParam().host_of[rank] == GetParam().host_of.back()) last_host.push_back(rank);
-  expect_end_by_stopping(GetParam(), last_host);
-}
-
-// Its host cannot say meanwhile for whom its other ranks wait.
-TEST(StoppedLeader, is_named_and_not_a_rank_of_its_host_that_waits_for_it) { expect_end_by_stopping(kTwoAndTwo, {2}); }
 
 TEST_P(HostLeaving, by_abort_ends_blocked_calls_on_every_host) {
   for (const int aborter : {0, GetParam().ranks() - 1})

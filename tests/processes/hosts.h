@@ -33,6 +33,8 @@ inline const OnHosts kOneAndTwoAndOne{"1_and_2_and_1_ranks", {0, 1, 1, 2}};
 inline const OnHosts kTwoAndOneAndOne{"2_and_1_and_1_ranks", {0, 0, 1, 2}};
 // So many hosts tell each other of calls by dissemination, if a message costs as much as FCCL_COSTS=kDearMessages says.
 inline const OnHosts kFiveHosts{"2_and_4_of_1_ranks", {0, 0, 1, 2, 3, 4}};
+inline const OnHosts kFourHosts{"4_of_1_rank", {0, 1, 2, 3}};
+inline const OnHosts kSixHosts{"6_of_1_rank", {0, 1, 2, 3, 4, 5}};
 inline constexpr const char* kDearMessages = "latency=10us,message=30us,wire=10Gbit/s,add=8GB/s,host=5GB/s";
 
 inline constexpr double kSecond = 1000 * kSlowdown;
