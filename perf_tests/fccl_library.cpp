@@ -39,6 +39,14 @@ class FcclLibrary : public Library {
 
   Result<fcclInitCost_t> init_cost() const override { return communicator_.init_cost(); }
 
+  Result<Traffic> traffic(const Collective& collective) const override {
+    Traffic all;
+    if (auto added = add(collective.collective, all); !added) return added.error();
+    if (collective.collective != fcclCollSend) return all;
+    if (auto added = add(fcclCollRecv, all); !added) return added.error();
+    return all;
+  }
+
   Result<void> start(const Collective& collective, const Operation& operation) override {
     Operation chosen = operation;
     chosen.op = op_;
@@ -53,6 +61,22 @@ class FcclLibrary : public Library {
   }
 
  private:
+  Result<void> add(fcclColl_t collective, Traffic& all) const {
+    for (int path = 0; fcclMetricsPathName(path) != nullptr; ++path) {
+      const auto place = static_cast<std::size_t>(path);
+      if (all.calls.size() == place) all.calls.push_back(0);
+      for (int size = 0; fcclMetricsLargestSize(size) != 0; ++size) {
+        fcclCallMetrics_t metrics{};
+        metrics.size = sizeof metrics;
+        auto told = result_of(fcclCommGetCallMetrics(communicator_.handle(), collective, path, size, &metrics));
+        if (!told) return told;
+        all.calls[place] += metrics.calls;
+        all.copied += metrics.copied;
+      }
+    }
+    return {};
+  }
+
   // A failure ends the programs of all calls, so the stream also becomes idle, and only the communicator knows the reason.
   Result<void> finish_gpu() {
     for (;;) {

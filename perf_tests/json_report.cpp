@@ -101,6 +101,15 @@ Json measurement_of(const Measurement& measurement, bool cpu_time) {
   return json;
 }
 
+// Returns how calls on CUDA memory went, in the words of FCCL_CUDA_PATH: what metrics count under another path of theirs went
+// through host memory.
+std::string path_of_cuda_calls(std::string_view in_metrics, const std::string& setting, bool staged) {
+  if (in_metrics == "landed") return "host";
+  if (in_metrics == "peer") return "peer";
+  if (staged || in_metrics == "transfer") return "staged";
+  return setting == "blocking" ? "blocking" : "bounce";
+}
+
 }  // namespace
 
 JsonReport::JsonReport(const std::string& path, std::FILE* out) {
@@ -119,6 +128,8 @@ void JsonReport::begin(const Beginning& beginning, const std::vector<std::string
   static_cast<void>(fcclGetVersion(&library));
   shows_iterations_ = beginning.arguments.per_iteration;
   shows_cpu_time_ = beginning.arguments.cpu_time;
+  if (beginning.arguments.uses_gpus()) cuda_path_ = beginning.cuda_path;
+  stages_ = beginning.arguments.uneven.has_value();
   iterations_ = beginning.arguments.iterations;
   document_ = {{"version", kFileVersion}, {"start_time", time_now()},       {"args", command},         {"env", environment},
                {"nccl_version", library}, {"config", config_of(beginning)}, {"results", Json::array()}};
@@ -130,6 +141,10 @@ void JsonReport::row(const Row& row, std::string_view program) {
   Json json{{"size", row.bytes}, {"count", row.count}, {"type", row.type}, {"redop", row.op}, {"root", root}};
   const auto add = [&](const std::string& key, const Measurement& measurement) {
     json[key] = measurement_of(measurement, shows_cpu_time_);
+    if (!measurement.path.empty())
+      json[key]["path"] =
+          cuda_path_ ? path_of_cuda_calls(measurement.path, *cuda_path_, stages_) : std::string(measurement.path);
+    if (cuda_path_) json[key]["copied"] = measurement.copied;
     if (shows_iterations_ && measurement.iterations) json[key + "_per_iter"] = iterations_of(*measurement.iterations);
   };
   add("out_of_place", row.out_of_place);

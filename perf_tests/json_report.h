@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,8 @@ class JsonReport {
   BandwidthMean mean_;
   bool shows_iterations_ = false;
   bool shows_cpu_time_ = false;
+  std::optional<std::string> cuda_path_{};  // none on CPU memory
+  bool stages_ = false;                     // calls on CUDA memory run as a whole in host memory
   int iterations_ = 0;
 };
 

@@ -2,7 +2,9 @@
 // the limit of a host.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "arguments.h"
 #include "collective.h"
@@ -14,6 +16,12 @@ namespace fccl::perf {
 
 class Gpu;
 struct Run;
+
+// What the calls of a rank have been so far; empty if the library does not tell.
+struct Traffic {
+  std::vector<std::uint64_t> calls{};  // by path, as fcclMetricsPathName numbers them
+  std::uint64_t copied = 0;            // bytes of calls on CUDA memory that the processor has read
+};
 
 // One rank's handle of a library. One thread makes, uses and destroys it. After its first failure it cannot be used.
 class Library {
@@ -29,6 +37,7 @@ class Library {
   virtual Layout fit(const Collective&, const Layout& layout) const { return layout; }
   // Returns the cost of joining; only FCCL knows it.
   virtual Result<fcclInitCost_t> init_cost() const { return Error{fcclInvalidUsage, "only FCCL tells what its init took"}; }
+  virtual Result<Traffic> traffic(const Collective&) const { return Traffic{}; }
   virtual Result<void> start(const Collective& collective, const Operation& operation) = 0;
   // Waits for all calls that were started.
   virtual Result<void> finish() = 0;

@@ -38,6 +38,19 @@ Combine combine_of(Average average) {
   }
 }
 
+// Returns the path by which most of the calls in between went.
+std::string_view path_between(const Traffic& before, const Traffic& after) {
+  std::string_view path;
+  std::uint64_t most = 0;
+  for (std::size_t i = 0; i < after.calls.size(); ++i) {
+    const std::uint64_t calls = after.calls[i] - before.calls[i];
+    if (calls <= most) continue;
+    most = calls;
+    path = fcclMetricsPathName(static_cast<int>(i));
+  }
+  return path;
+}
+
 // Returns how many bytes the buffers miss their alignment by.
 std::size_t shift_of(const Arguments& arguments, const std::vector<Case>& cases) {
   std::size_t widest = 1;
@@ -83,6 +96,12 @@ void Meter::start(const Subject& subject, const Buffers& buffers) {
   require(run_, thread_, library_.start(run_.collective, operation));
 }
 
+Traffic Meter::traffic() const {
+  const auto told = library_.traffic(run_.collective);
+  require(run_, thread_, told);
+  return *told;
+}
+
 void Meter::finish() { require(run_, thread_, library_.finish()); }
 
 void Meter::warm_up(const Subject& subject) {
@@ -96,6 +115,7 @@ Measurement Meter::measure(const Subject& subject, bool in_place) {
   const Parts parts = call_memory_.parts(subject.bytes, timed_calls(), checks());
   use_all_parts(subject, in_place, parts);
   if (checks()) prepare_last_calls(subject, in_place, parts);
+  const Traffic before = traffic();
   team.barrier(thread_);
   const double queued_before = queued_seconds();
   // This call is untimed, and follows all steps that take ranks unequally long, so that ranks begin to be timed at the same
@@ -104,6 +124,9 @@ Measurement Meter::measure(const Subject& subject, bool in_place) {
   finish();
   const Timed timed = time_calls(subject, in_place, parts);
   const double queued = queued_seconds() - queued_before;
+  const Traffic after = traffic();
+  // The untimed call, too.
+  const double copied = static_cast<double>(after.copied - before.copied) / static_cast<double>(parts.calls + 1);
   std::uint64_t wrong = checks() ? count_wrong_in_last_calls(subject, in_place, parts) : 0;
   // The check poisons memory after its buffers, so the results of the timed calls must have been checked before.
   wrong += count_wrong_in_checks(subject, in_place);
@@ -113,15 +136,18 @@ Measurement Meter::measure(const Subject& subject, bool in_place) {
   const auto all = team.combine(thread_, {{timed.until_done, average},
                                           {timed.until_issued, average},
                                           {queued, Combine::sum},
+                                          {copied, Combine::mean},
                                           {static_cast<double>(wrong), Combine::sum},
                                           {error, Combine::maximum}});
   const double bandwidth = static_cast<double>(subject.bytes) / all[0];
   Measurement measured{.seconds = arguments.cpu_time ? all[1] : all[0],
                        .algorithm_bandwidth = bandwidth,
                        .bus_bandwidth = bandwidth * subject.bus_factor,
+                       .path = path_between(before, after),
+                       .copied = all[3],
                        .queued_seconds = all[2]};
-  if (checks()) measured.wrong = static_cast<std::uint64_t>(all[3]);
-  if (shows_error) measured.ulp = all[4];
+  if (checks()) measured.wrong = static_cast<std::uint64_t>(all[4]);
+  if (shows_error) measured.ulp = all[5];
   if (arguments.per_iteration || arguments.percentiles || !arguments.json_path.empty())
     measured.iterations = time_iterations(subject, in_place);
   if (arguments.skew > 0) measured.skew = time_skewed(subject, in_place);

@@ -47,6 +47,7 @@ class Meter {
   Trial trial(const Subject& subject, std::uint64_t number) const;
   void start(const Subject& subject, const Buffers& buffers);
   void finish();
+  Traffic traffic() const;
   void start_together(const Subject& subject, const Buffers& buffers);
   void start_blocking(const Subject& subject, const Buffers& buffers);
   // If peers map the buffers: makes one call on each part, so that no page is new to the timed calls.

@@ -57,6 +57,11 @@ std::string text_of(const fcclMemUsage_t& usage) {
          " | Addresses " + text(usage.reserved);
 }
 
+std::string text_of_slots(const fcclMemUsage_t& usage) {
+  return "Gather " + memory_text(static_cast<double>(usage.gatherSlots)) + " | Pair " +
+         memory_text(static_cast<double>(usage.pairSlots));
+}
+
 const char* kinds_of_ranks(const Beginning& beginning) {
   const int threads = beginning.arguments.ranks_per_process();
   if (threads == 1) return "processes";
@@ -214,6 +219,7 @@ void Table::end(const Ending& ending) {
   std::fprintf(out_, "#\n# Collective test concluded: %s\n", program_.c_str());
   if (!ending.memory.empty()) std::fprintf(out_, "# %-20s : %s\n", "Host memory usage", ending.memory.c_str());
   if (!ending.arena.empty()) std::fprintf(out_, "# %-20s : %s\n", "Arena", ending.arena.c_str());
+  if (!ending.slots.empty()) std::fprintf(out_, "# %-20s : %s\n", "CUDA slots", ending.slots.c_str());
   for (const std::string& line : ending.init) std::fprintf(out_, "# %-20s : %s\n", "Init", line.c_str());
   std::fprintf(out_, "#\n\n");
   std::fflush(out_);

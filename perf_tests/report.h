@@ -36,7 +36,9 @@ struct Measurement {
   std::optional<double> ulp = {};           // largest error; none if it was not asked for, or if no result is rounded
   std::optional<Iterations> iterations = {};
   std::optional<Skew> skew = {};
-  double queued_seconds = 0;  // time that ranks waited for a processor in the timed calls, over all ranks
+  std::string_view path = {};  // by which most of the calls went, as metrics name it; empty if the library does not tell
+  double copied = 0;           // bytes of a call on CUDA memory that a rank's processor read, the mean of all ranks
+  double queued_seconds = 0;   // time that ranks waited for a processor in the timed calls, over all ranks
 };
 
 struct Row {
@@ -67,6 +69,7 @@ struct Ending {
   std::optional<double> min_bandwidth = {};  // GB/s that the mean bus bandwidth must reach, less a tenth
   std::string memory = {};                   // empty: not asked for
   std::string arena = {};                    // empty: not asked for, or the arena is not used
+  std::string slots = {};                    // empty: not asked for, or the memory is no GPU's
   std::vector<std::string> init = {};        // empty: not asked for
 };
 
@@ -146,5 +149,7 @@ std::string time_now();
 std::string memory_text(double bytes);
 // Describes an arena.
 std::string text_of(const fcclMemUsage_t& usage);
+// Describes the slots by which GPUs give each other bytes.
+std::string text_of_slots(const fcclMemUsage_t& usage);
 
 }  // namespace fccl::perf

@@ -124,6 +124,7 @@ Ending run_ranks(const Run& run) {
                     " | Collective " + memory_text(use.calls) + " | Total  " +
                     memory_text(use.joining + use.buffers + use.calls);
   if (run.arguments.memory && run.arguments.in_arena) ending.arena = sweep.arena_text();
+  if (run.arguments.memory && run.arguments.uses_gpus()) ending.slots = sweep.slots_text();
   ending.init = sweep.init_lines();
   for (std::thread& other : others) other.join();
   return ending;

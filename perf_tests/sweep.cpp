@@ -78,6 +78,10 @@ std::uint64_t Sweep::operator()() {
     }
   }
   memory_use_.calls = more_memory();
+  // While no rank has left yet.
+  const auto usage = arena_usage();
+  require(run_, thread_, usage);
+  slots_text_ = text_of_slots(*usage);
   return static_cast<std::uint64_t>(run_.team.combine(thread_, {{static_cast<double>(meter_->bad_checks()), Combine::sum}})[0]);
 }
 

@@ -30,6 +30,8 @@ class Sweep {
   const MemoryUse& memory_use() const { return memory_use_; }
   // Describes the process's arena while the buffers exist.
   std::string arena_text() const;
+  // Describes the slots that the process's communicators of CUDA memory had when all calls were done.
+  const std::string& slots_text() const { return slots_text_; }
   // Returns the costs of init, if they were asked for.
   const std::vector<std::string>& init_lines() const { return init_lines_; }
 
@@ -48,6 +50,7 @@ class Sweep {
   double resident_;
   MemoryUse memory_use_;
   std::vector<std::string> init_lines_;
+  std::string slots_text_;
   std::unique_ptr<Gpu> gpu_;  // null if the buffers are in host memory
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Library> library_;

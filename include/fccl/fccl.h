@@ -146,9 +146,11 @@ typedef struct {
   const char* commName; /* appears in messages; copied, at most 31 bytes are kept */
 } fcclConfig_t;
 
-#define FCCL_CONFIG_INITIALIZER                                                                \
-  {sizeof(fcclConfig_t),  FCCL_CONFIG_MAGIC,     FCCL_VERSION_CODE,     FCCL_CONFIG_UNDEF_INT, \
-   FCCL_CONFIG_UNDEF_INT, FCCL_CONFIG_UNDEF_INT, FCCL_CONFIG_UNDEF_INT, FCCL_CONFIG_UNDEF_PTR}
+#define FCCL_CONFIG_INITIALIZER                                                                               \
+  {                                                                                                           \
+    sizeof(fcclConfig_t), FCCL_CONFIG_MAGIC, FCCL_VERSION_CODE, FCCL_CONFIG_UNDEF_INT, FCCL_CONFIG_UNDEF_INT, \
+        FCCL_CONFIG_UNDEF_INT, FCCL_CONFIG_UNDEF_INT, FCCL_CONFIG_UNDEF_PTR                                   \
+  }
 
 /* ---- Library ------------------------------------------------------------------------------------------------------------ */
 
@@ -303,6 +305,8 @@ typedef struct {
   size_t mostAllocated; /* the most at any one time */
   size_t filled;        /* memory that it occupies, including freed allocations that are kept */
   size_t reserved;      /* addresses */
+  size_t gatherSlots;   /* slots of this process's communicators of CUDA memory for AllGather and Broadcast, of GPUs or host */
+  size_t pairSlots;     /* those for ReduceScatter, in the memory of GPUs */
 } fcclMemUsage_t;
 
 FCCL_API fcclResult_t fcclMemGetUsage(fcclMemUsage_t* usage);
@@ -454,7 +458,8 @@ typedef struct {
   float estimatedTime; /* microseconds */
 } fcclSimInfo_t;
 
-#define FCCL_SIM_INFO_INITIALIZER {sizeof(fcclSimInfo_t), FCCL_SIM_INFO_MAGIC, FCCL_VERSION_CODE, FCCL_UNDEF_FLOAT}
+#define FCCL_SIM_INFO_INITIALIZER \
+  { sizeof(fcclSimInfo_t), FCCL_SIM_INFO_MAGIC, FCCL_VERSION_CODE, FCCL_UNDEF_FLOAT }
 
 /* Ends the group like fcclGroupEnd, but runs none of its calls and makes none of its communicators, and says how long the calls
  * may take. The figure comes from assumed speeds of memory and network, not from measurements of this machine. */
@@ -550,6 +555,7 @@ typedef struct {
   unsigned long long timed; /* calls that were timed: all, or one in 64 where reading a clock would cost more than the call */
   double seconds;           /* duration of the timed calls, from turn to end */
   unsigned long long buckets[FCCL_METRICS_BUCKETS]; /* i: calls of at most 2^i * 1.024 us; the last one: longer */
+  unsigned long long copied; /* calls on CUDA memory: bytes that a processor has read, to copy or add them; others: 0 */
 } fcclCallMetrics_t;
 
 /* Names path i of calls, from 0 on: "mailbox", "ring", ..., "transfer" (sends and receives); NULL after the last. */

@@ -86,6 +86,39 @@ TEST_F(JsonReportTest, ARunOnGpusNamesThePathAndWhoSharesThem) {
   EXPECT_EQ(config["ngpus"], 1);
 }
 
+TEST_F(JsonReportTest, ARowNamesThePathAsMetricsDo) {
+  row.out_of_place.path = "mapped";
+  const auto result = run({}, row)["results"][0];
+  EXPECT_EQ(result["out_of_place"]["path"], "mapped");
+  EXPECT_FALSE(result["out_of_place"].contains("copied"));
+  EXPECT_FALSE(result["in_place"].contains("path")) << "the library does not tell";
+}
+
+TEST_F(JsonReportTest, ARowOfCudaMemoryNamesThePathAsTheSettingDoesAndWhatWasCopied) {
+  Arguments arguments;
+  arguments.device = DeviceKind::cuda;
+  const std::vector<RankInfo> ranks{{0, 0, 7, "host", {.name = "A GPU"}}};
+  const auto path_of = [&](const char* in_metrics, const char* setting) {
+    const std::string file = folder / (std::string(in_metrics) + setting);
+    JsonReport report(file, out);
+    report.begin({arguments, ranks, "", {}, setting}, {}, {});
+    row.out_of_place.path = in_metrics;
+    row.out_of_place.copied = 96;
+    report.row(row, "all_gather_perf");
+    report.end({});
+    const auto side = read(file)["results"].back()["out_of_place"];
+    EXPECT_EQ(side["copied"], 96.0);
+    return side["path"].get<std::string>();
+  };
+  EXPECT_EQ(path_of("landed", "auto"), "host");
+  EXPECT_EQ(path_of("peer", "auto"), "peer");
+  EXPECT_EQ(path_of("mapped", "auto"), "bounce");
+  EXPECT_EQ(path_of("ring", "blocking"), "blocking");
+  EXPECT_EQ(path_of("transfer", "auto"), "staged");
+  arguments.uneven = Uneven::linear;
+  EXPECT_EQ(path_of("mailbox", "auto"), "staged");
+}
+
 TEST_F(JsonReportTest, ValuesHaveNcclTestsTypes) {
   const auto document = run({}, row);
   const auto& result = document["results"][0];
@@ -127,9 +160,7 @@ TEST_F(JsonReportTest, IterationsHaveTheKeysOfTheAnalyzer) {
 TEST_F(JsonReportTest, AFileThatExistsIsLeftAlone) {
   std::ofstream(path) << "before";
   std::ofstream(path + ".0") << "before";
-  {
-    JsonReport(path, out).fail("a reason");
-  }
+  { JsonReport(path, out).fail("a reason"); }
   std::string kept;
   std::ifstream(path) >> kept;
   EXPECT_EQ(kept, "before");

@@ -17,13 +17,19 @@ constexpr Collective kAllReduce{
     .has_blocks = false,
     .layout = [](std::size_t count, Place) { return Layout{.count = count, .send_count = count, .recv_count = count}; },
     .start = nullptr,
-    .origin = [](const Layout&, Place, std::size_t) { return Origin{Origin::kEveryRank, 0}; },
+    .origin =
+        [](const Layout&, Place, std::size_t) {
+          return Origin{Origin::kEveryRank, 0};
+        },
     .bus_factor = every_byte_once};
 
 // Sums over one rank, which is a copy. Calls are counted from 0: one untimed, the timed ones, one checked.
 class CopyLibrary : public Library {
  public:
   Result<void> choose(const ElementType&, const Operator&) override { return {}; }
+  Result<Traffic> traffic(const Collective&) const override {
+    return Traffic{{0, static_cast<std::uint64_t>(calls), 1000}, copied_per_call * static_cast<std::uint64_t>(calls)};
+  }
   Result<void> start(const Collective&, const Operation& operation) override {
     const std::size_t bytes = operation.send.count * sizeof(float);
     auto* recv = static_cast<std::byte*>(operation.recv.data);
@@ -46,6 +52,7 @@ class CopyLibrary : public Library {
   Result<void> finish() override { return {}; }
 
   int calls = 0;
+  std::uint64_t copied_per_call = 0;
   std::vector<const std::byte*> results;  // where each call put its own
   int lost_call = -1;                     // leaves recv as it was
   int flipped_call = -1;                  // changes one bit
@@ -85,6 +92,14 @@ TEST(Meter, ARightLibraryHasNoWrongElements) {
   CopyLibrary library;
   EXPECT_EQ(measure(library).wrong, 0u);
   EXPECT_EQ(library.calls, 1 + kIterations + 1);
+}
+
+TEST(Meter, TheTrafficIsThatOfTheTimedCalls) {
+  CopyLibrary library;
+  library.copied_per_call = 96;
+  const Measurement measured = measure(library);
+  EXPECT_EQ(measured.path, fcclMetricsPathName(1));
+  EXPECT_EQ(measured.copied, 96.0);
 }
 
 TEST(Meter, OneWrongBitInTheCheckedCallIsOneWrongElement) {

@@ -248,9 +248,10 @@ TEST(Report, AMissedBandwidthFailsTheEnd) {
 
 TEST(Report, MemoryIsALineOfTheEnd) {
   EXPECT_NE(
-      printed(
-          {},
-          [](Table& table) { table.end({.init = lines_of_init({2, 0.5, 0.25, 0.125, 1, 0.0625, 24, 800, 2048, 3 << 20}, 2)}); })
+      printed({},
+              [](Table& table) {
+                table.end({.init = lines_of_init({2, 0.5, 0.25, 0.125, 1, 0.0625, 24, 800, 2048, 3 << 20}, 2)});
+              })
           .find("# Init                 : 2.000 s: roster 0.500, segment 0.250, barrier 0.125, network 1.000, hosts 0.062; "
                 "each of "
                 "the slowest rank\n# Init                 : 24 sockets, 800 messages, 2.00 KB sent; 1.50 MB of shared memory "
@@ -258,6 +259,13 @@ TEST(Report, MemoryIsALineOfTheEnd) {
       std::string::npos);
   EXPECT_NE(printed({}, [](Table& table) { table.end({.memory = memory_text(1.5 * (1 << 20))}); })
                 .find("# Collective test concluded: all_gather_perf\n# Host memory usage    : 1.50 MB\n#\n"),
+            std::string::npos);
+}
+
+TEST(Table, TheSlotsOfCudaMemoryHaveALineOfTheirOwn) {
+  const std::string text = text_of_slots({.size = sizeof(fcclMemUsage_t), .gatherSlots = 16 << 20, .pairSlots = 4 << 20});
+  EXPECT_EQ(text, "Gather 16.0 MB | Pair 4.00 MB");
+  EXPECT_NE(printed({}, [&](Table& table) { table.end({.slots = text}); }).find("# CUDA slots           : " + text + "\n#\n"),
             std::string::npos);
 }
 

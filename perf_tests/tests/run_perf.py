@@ -109,6 +109,17 @@ def check_json(path: Path, rows: list[tuple[int, float, float]], arguments: list
             require(set(ITERATION_KEYS) <= set(iterations), f"iterations have {list(iterations)}")
 
 
+def check_path(path: Path, name: str, copied: float | None) -> None:
+    """Every call of every row went this way, and of each byte of its size the processor copied so many."""
+    for result in json.loads(path.read_text())["results"]:
+        for place in ("out_of_place", "in_place"):
+            side = result[place]
+            require(side["path"] == name, f"{place} went by {side['path']}, not {name}: {result['size']}")
+            if copied is not None:
+                times = side["copied"] / result["size"]
+                require(times == copied, f"{times} times the size was copied {place}: {result['size']}")
+
+
 def check_csv(path: Path, text: str) -> None:
     """A row for each direction that the table has, with the same words and finer numbers."""
     with path.open(newline="") as file:
@@ -176,6 +187,8 @@ def main() -> None:
     parser.add_argument("--says", default="", help="a regular expression that the output must match")
     parser.add_argument("--no-table", action="store_true", help="columns were added: look at the status only")
     parser.add_argument("--json", action="store_true", help="ask for the JSON file and read it")
+    parser.add_argument("--path", default="", help="the path that each row of the JSON file must name")
+    parser.add_argument("--copied", type=float, help="bytes that a processor copied, over the size, in each row")
     parser.add_argument("--csv", action="store_true", help="ask for the CSV file and read it")
     parser.add_argument("--prints", choices=("json", "csv"), help="ask for this on stdout, and read it there")
     parser.add_argument("--environment", action="append", default=[], metavar="NAME=VALUE")
@@ -204,6 +217,8 @@ def main() -> None:
         require("# Out of bounds values : 0 OK\n" in ran.stdout, "no line says that nothing was wrong")
         if given.json or given.prints == "json":
             check_json(printed if given.prints else path, rows, command)
+        if given.path:
+            check_path(path, given.path, given.copied)
         if given.csv or given.prints == "csv":
             check_csv(printed if given.prints else Path(folder) / "rows.csv", ran.stdout)
 

@@ -7,6 +7,7 @@
 #include "c_api/handle.h"
 #include "c_api/report.h"
 #include "c_api/structure.h"
+#include "device/landing.h"
 
 using namespace fccl::core;
 
@@ -29,6 +30,9 @@ fcclResult_t fcclMemGetUsage(fcclMemUsage_t* usage) {
   told.mostAllocated = known.most;
   told.filled = known.filled;
   told.reserved = known.reserved;
+  const LandingSlots::Bytes slots = LandingSlots::of_process();
+  told.gatherSlots = slots.gather;
+  told.pairSlots = slots.pair;
   return give(__func__, told, usage);
 }
 

@@ -82,6 +82,7 @@ Result<std::unique_ptr<Communicator>> Communicator::of_state(const CreateOptions
                                                              const CancelCheck& cancel_check) {
   std::unique_ptr<Communicator> made(new Communicator(options, std::move(state)));
   if (!made->device_calls_) return made;
+  FCCL_TRY(made->device_calls_->path().check_memory());
   made->state_->control->judge.ask(cancel_check);
   const Result<void> ready = made->device_calls_->staged().set_up(Deadline::after(options.settings.init_timeout));
   made->state_->control->judge.ask({});
@@ -195,13 +196,15 @@ Result<void> Communicator::issue(const Call& call, IssuedGroup& group) {
   const ReduceKernel kernel = kernel_of(call.signature);
   LaneQueue& lane = state_->lanes[lane_of(call.signature.collective)];
   const Task task{call, state_->number++, kernel};
+  auto issued = std::make_unique<IssuedCall>(state_->around(), lane, task, state_->timeout);
+  issued->keep_blocks();
   if (device_calls_) {
     state_->control->calls.say_issued(task.number);
     state_->control->calls.say_begun(lane_of(call.signature.collective), task.number);
+    group.add_staged(std::move(issued));
+  } else {
+    group.add(std::move(issued));
   }
-  auto issued = std::make_unique<IssuedCall>(state_->around(), lane, task, state_->timeout);
-  issued->keep_blocks();
-  group.add(std::move(issued));
   group.wait_as(state_->oversubscribed);
   return {};
 }

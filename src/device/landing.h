@@ -33,10 +33,23 @@ class LandingSlots {
   // The steps for which a GPU fills its slots before it empties those of the first one. Fewer than there are slots, so that no
   // GPU waits for the slowest of its peers in each step.
   static constexpr uint64_t kAhead = kSlots / 2;
+  // The most that the slots of a rank take, those for gathers and those for pairs together.
+  static constexpr size_t kMostBytes = size_t{64} << 20;
 
-  virtual ~LandingSlots() = default;
+  // What the slots are for: gather slots hold the bytes of one rank for all, pair slots those of one rank for another.
+  enum class Slots : uint8_t { gather, pair };
+  // Bytes of slots.
+  struct Bytes {
+    size_t gather = 0;
+    size_t pair = 0;
+  };
+
+  virtual ~LandingSlots();
   LandingSlots(const LandingSlots&) = delete;
   LandingSlots& operator=(const LandingSlots&) = delete;
+
+  // Returns those that the landings of this process have now.
+  static Bytes of_process();
 
   virtual LandingPlace place() const = 0;
   // Returns a descriptor that other processes need to reach this rank's slots; none if they need none.
@@ -66,15 +79,15 @@ class LandingSlots {
     std::byte* on_gpu = nullptr;
   };
 
-  // `bytes`: of all slots of a rank, a multiple of those of a ring. `rings`: one of gather slots, or of pair slots one for each
-  // peer.
-  LandingSlots(size_t bytes, int rank, int ranks, int rings = 1)
-      : bytes_(bytes), rank_(rank), rings_(rings), begins_(static_cast<size_t>(ranks)) {}
+  // `bytes`: of all slots of a rank, a multiple of those of a ring. There is one ring of gather slots, or of pair slots one for
+  // each peer.
+  LandingSlots(size_t bytes, int rank, int ranks, Slots slots = Slots::gather);
   size_t bytes() const { return bytes_; }
   void set_begin(int rank, const Begin& begin) { begins_[rank] = begin; }
 
  private:
   size_t bytes_;
+  Slots kind_;
   int rank_;
   int rings_;
   std::vector<Begin> begins_;  // by rank

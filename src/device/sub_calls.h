@@ -22,6 +22,7 @@ struct Copies {
     copy.from += i * from_step;
     return copy;
   }
+  size_t bytes() const { return count * first.rows * first.bytes; }
 };
 
 // Copies on this thread; both ends are host memory that it may touch.

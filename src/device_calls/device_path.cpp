@@ -164,8 +164,11 @@ Result<void> DevicePath::run_sub_call(Issue& issue, uint64_t part) {
   task.call = issue.calls.sub_call(part, lane.memory().buffer(0));
   task.call.scalar = issue.task.call.scalar;
   const uint64_t ended = part + 1 == issue.calls.count() ? 1 : 0;
-  FCCL_TRY(IssuedCall(state_.around(), issue.queue, task, state_.timeout, {issue.queue.take_tickets(1), ended}).run());
-  return take_out(issue, part);
+  IssuedCall call(state_.around(), issue.queue, task, state_.timeout, {issue.queue.take_tickets(1), ended});
+  FCCL_TRY(call.run());
+  FCCL_TRY(take_out(issue, part));
+  call.count_copied(bytes_on_host(issue, part));
+  return {};
 }
 
 // Returns once the GPU has reached the call and the input is in the buffer.
@@ -189,6 +192,13 @@ Result<void> DevicePath::take_out(const Issue& issue, uint64_t part) {
   if (!issue.on_host.output) return copy(issue, issue.calls.out(part, memory.device_address(buffer)));
   copy_on_host(issue.calls.out(part, buffer));
   return {};
+}
+
+// Bytes that this thread has copied, since their end lies in host memory.
+size_t DevicePath::bytes_on_host(const Issue& issue, uint64_t part) {
+  std::byte* const buffer = issue.lane.device->memory().buffer(0);
+  const size_t in = issue.on_host.input ? issue.calls.in(part, buffer).bytes() : 0;
+  return in + (issue.on_host.output ? issue.calls.out(part, buffer).bytes() : 0);
 }
 
 Result<void> DevicePath::copy(const Issue& issue, const Copies& copies) {

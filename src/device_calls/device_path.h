@@ -27,6 +27,8 @@ class DevicePath {
   DevicePath(const DevicePath&) = delete;
   DevicePath& operator=(const DevicePath&) = delete;
 
+  // Error: fcclInvalidUsage, equal on all ranks, for slots that take too much.
+  Result<void> check_memory() const { return landed_.check_memory(); }
   // Runs a call whose arguments have been checked. `scalar`: this rank's factor, if it lies on the GPU, else null.
   Result<void> run(const Call& call, const void* scalar, void* stream);
   std::array<OwnLane, kLanes>& lanes() { return lanes_; }
@@ -41,6 +43,7 @@ class DevicePath {
   Result<void> run_sub_call(Issue& issue, uint64_t part);
   Result<void> bring_in(Issue& issue, uint64_t part);
   Result<void> take_out(const Issue& issue, uint64_t part);
+  static size_t bytes_on_host(const Issue& issue, uint64_t part);
   Result<void> copy(const Issue& issue, const Copies& copies);
   Result<void> await_own_gpu(const Issue& issue);
   AwaitRoom await_room_of(const Issue& issue);

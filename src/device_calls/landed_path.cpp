@@ -27,6 +27,12 @@ namespace {
 // for an earlier call, the write of `drained`, and two marks.
 constexpr size_t kEntriesOnThisThread = 5;
 
+// FCCL_CUDA_LANDING is a multiple of it.
+constexpr size_t kMultiple = 16384;
+
+// Its number in metrics.
+size_t path_of(const DeviceLane& lane) { return lane.landing()->is_on_host() ? metrics::kLandedPath : metrics::kPeerPath; }
+
 }  // namespace
 
 LandedPath::LandedPath(OwnDevice& gpu, const Settings& settings, CommunicatorState& state)
@@ -51,6 +57,19 @@ LandedPath::LandedPath(OwnDevice& gpu, const Settings& settings, CommunicatorSta
     log(LogLevel::info, fmt::format("FCCL_CUDA_PATH={} serves communicators of one host; this one has {}, so its calls on CUDA "
                                     "memory bounce through host memory (rank {})",
                                     path_, hosts, state.control->peers.rank()));
+}
+
+Result<void> LandedPath::check_memory() const {
+  const OfLane& gathers = lanes_[kGatherLane];
+  const OfLane& pairs = lanes_[kPairLane];
+  if (pairs.kinds.empty() || gathers.bytes + pairs.bytes <= LandingSlots::kMostBytes) return {};
+  const int ranks = state_.columns->ranks();
+  size_t fits = gathers.bytes;
+  while (fits + ReduceSteps::bytes_of_slots(fits, ranks) > LandingSlots::kMostBytes) fits -= kMultiple;
+  return fail(fcclInvalidUsage,
+              fmt::format("FCCL_CUDA_LANDING={} takes {} bytes of slots for AllGather and Broadcast, and {} for ReduceScatter "
+                          "among {} ranks by FCCL_CUDA_PATH=peer; together they may take {} bytes of a GPU: give {} or less",
+                          gathers.bytes, gathers.bytes, pairs.bytes, ranks, LandingSlots::kMostBytes, fits));
 }
 
 // Processes pass descriptors by the sockets of the creation, until no lane needs any more of them.
@@ -112,9 +131,8 @@ Result<void> LandedPath::run(const Issue& issue, const AwaitRoom& await_room) {
 }
 
 void LandedPath::give_to_worker(const Issue& issue, const Numbers& numbers) {
-  const size_t path = issue.lane.device->landing()->is_on_host() ? metrics::kLandedPath : metrics::kPeerPath;
-  const LandedCall::Program program{*issue.lane.device, numbers.call, numbers.first_step,
-                                    numbers.steps,      path,         issue.scalar != nullptr};
+  const LandedCall::Program program{*issue.lane.device,          numbers.call,           numbers.first_step, numbers.steps,
+                                    path_of(*issue.lane.device), issue.scalar != nullptr};
   issue.lane.stream->enqueue(std::make_unique<LandedCall>(state_.around(), issue.queue, issue.task, state_.timeout, program));
 }
 
@@ -126,6 +144,15 @@ Result<void> LandedPath::enqueue(const Issue& issue, StepProgram& program, const
   if (result) result = program.enqueue(issue.scalar, issue.task.call.signature.dtype, await_room);
   program.end();
   return gpu_.conclude(describe(issue.task.call.signature), std::move(result), gpu_.join(lane, issue.user));
+}
+
+void LandedPath::count_copied(const Issue& issue, size_t copied) {
+  const Call& call = issue.task.call;
+  const int ranks = state_.columns->ranks();
+  state_.statistics.count_copied({.collective = call.signature.collective,
+                                  .path = path_of(*issue.lane.device),
+                                  .bytes = std::max(call.input(ranks).total(), call.output(ranks).total()),
+                                  .read = copied});
 }
 
 template <class DoSteps>
@@ -140,6 +167,7 @@ Result<void> LandedPath::run_here(const Issue& issue, uint64_t steps, const Awai
   if (result) release_to_device(lane.words().ready, number);
   if (result) result = do_steps(thread, first_step);
   if (result) result = lane.end_copies();
+  if (result) count_copied(issue, thread.copied());
   return gpu_.conclude(describe(issue.task.call.signature), std::move(result), gpu_.join(lane, issue.user));
 }
 

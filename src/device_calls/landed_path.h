@@ -39,6 +39,8 @@ class LandedPath {
   LandedPath(const LandedPath&) = delete;
   LandedPath& operator=(const LandedPath&) = delete;
 
+  // Error: fcclInvalidUsage, equal on all ranks, if the slots of both lanes take too much.
+  Result<void> check_memory() const;
   // Gives a lane its slots, if every rank can have them and reach those of all others. All ranks call it between the same two
   // meetings; where they may not use slots it does nothing. It tries the kinds of slots that FCCL_CUDA_PATH allows in turn. If
   // one rank cannot have slots of a kind, all do without, and none fails.
@@ -67,6 +69,7 @@ class LandedPath {
   bool is_landed(const Call& call) const;
   void give_to_worker(const Issue& issue, const Numbers& numbers);
   Result<void> enqueue(const Issue& issue, StepProgram& program, const AwaitRoom& await_room);
+  void count_copied(const Issue& issue, size_t copied);
   // The steps are done on this thread.
   template <class DoSteps>
   Result<void> run_here(const Issue& issue, uint64_t steps, const AwaitRoom& await_room, DoSteps do_steps);

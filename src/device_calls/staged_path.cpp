@@ -70,6 +70,7 @@ Result<void> StagedPath::take_out(const StagedCall& call, bool has_result) {
   const Device::Use use(*gpu_.device());
   if (!use.entered()) return fail(gpu_.raise(describe(call.on_host()), use.entered().error()));
   Result<void> result = has_result ? copy_out(call) : Result<void>{};
+  if (has_result && result) count_copied(call);
   if (result) result = make_room(call);
   return gpu_.conclude(describe(call.on_host()), std::move(result), gpu_.join(*lane_.device, {call.stream()}));
 }
@@ -129,6 +130,15 @@ Result<void> StagedPath::copy_out(const StagedCall& call) {
     }
   }
   return {};
+}
+
+// Each byte of a transfer is read here, and by the transfer itself; collectives are counted where they run.
+void StagedPath::count_copied(const StagedCall& call) {
+  const auto* const transfer = std::get_if<TransferEnd>(&call.on_host());
+  if (transfer == nullptr) return;
+  const size_t bytes = transfer->envelope.bytes();
+  state_.statistics.count_copied(
+      {.collective = transfer->counted_as(), .path = metrics::kTransferPath, .bytes = bytes, .read = 2 * bytes});
 }
 
 Result<void> StagedPath::make_room(const StagedCall& call) {

@@ -34,6 +34,7 @@ class StagedPath {
  private:
   Result<void> copy_in(const StagedCall& call);
   Result<void> copy_out(const StagedCall& call);
+  void count_copied(const StagedCall& call);
   Result<void> make_room(const StagedCall& call);
   Result<void> await_copies(const StagedCall& call);
 

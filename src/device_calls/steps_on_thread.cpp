@@ -95,12 +95,12 @@ Result<void> StepsOnThread::add(const ReduceSteps& steps, uint64_t step, uint64_
     const std::byte* own = steps.kept(step) + first * size_of(s.dtype);
     std::byte* const result = steps.result(step) + first * size_of(s.result_type());
     if (on_host_.input) {
-      std::memcpy(buffer, own, count * size_of(s.dtype));
+      copy_here(buffer, own, count * size_of(s.dtype));
       own = on_gpu;
     }
     FCCL_TRY(enqueue_sum(lane_, s, number, {own, on_host_.output ? on_gpu + half : result, first, count, blocks}));
     FCCL_TRY(await_own_gpu());
-    if (on_host_.output) std::memcpy(result, buffer + half, count * size_of(s.result_type()));
+    if (on_host_.output) copy_here(result, buffer + half, count * size_of(s.result_type()));
   }
   return {};
 }
@@ -110,7 +110,7 @@ Result<void> StepsOnThread::add(const ReduceSteps& steps, uint64_t step, uint64_
 Result<void> StepsOnThread::copy_part(const Copy& copy, const OnHost& on_host) {
   if (copy.bytes == 0) return {};
   if (on_host.from && on_host.to) {
-    std::memcpy(copy.to, copy.from, copy.bytes);
+    copy_here(copy.to, copy.from, copy.bytes);
     return {};
   }
   if (!on_host.from && !on_host.to) return copy_and_wait(copy);
@@ -118,11 +118,16 @@ Result<void> StepsOnThread::copy_part(const Copy& copy, const OnHost& on_host) {
   std::byte* const on_gpu = lane_.memory().device_address(buffer);
   for (size_t done = 0; done < copy.bytes; done += buffer_bytes_) {
     const size_t bytes = std::min(buffer_bytes_, copy.bytes - done);
-    if (on_host.from) std::memcpy(buffer, copy.from + done, bytes);
+    if (on_host.from) copy_here(buffer, copy.from + done, bytes);
     FCCL_TRY(copy_and_wait(on_host.from ? Copy{copy.to + done, on_gpu, bytes} : Copy{on_gpu, copy.from + done, bytes}));
-    if (on_host.to) std::memcpy(copy.to + done, buffer, bytes);
+    if (on_host.to) copy_here(copy.to + done, buffer, bytes);
   }
   return {};
+}
+
+void StepsOnThread::copy_here(void* to, const void* from, size_t bytes) {
+  std::memcpy(to, from, bytes);
+  copied_ += bytes;
 }
 
 Result<void> StepsOnThread::copy_and_wait(const Copy& copy) {

@@ -42,6 +42,8 @@ class StepsOnThread {
   Result<void> run(const Steps& steps, uint64_t first_step);
   // `blocks`: the most of a kernel.
   Result<void> run(const ReduceSteps& steps, uint64_t first_step, int blocks);
+  // Bytes that this thread has copied.
+  size_t copied() const { return copied_; }
 
  private:
   // Which ends of a copy have no address for the GPU.
@@ -59,6 +61,7 @@ class StepsOnThread {
   Result<void> add(const ReduceSteps& steps, uint64_t step, uint64_t number, int blocks);
   Result<void> copy_part(const Copy& copy, const OnHost& on_host);
   Result<void> copy_and_wait(const Copy& copy);
+  void copy_here(void* to, const void* from, size_t bytes);
   Result<void> await_word(const DeviceWord& word, uint64_t value);
   Result<void> await_own_gpu();
 
@@ -68,6 +71,7 @@ class StepsOnThread {
   const Task& task_;
   size_t buffer_bytes_;
   OwnDevice::HostEnds on_host_;
+  size_t copied_ = 0;
 };
 
 }  // namespace fccl::core

@@ -58,7 +58,7 @@ Result<std::shared_ptr<MappedMemory>> hold(const std::shared_ptr<Device>& device
 }  // namespace
 
 PeerLanding::PeerLanding(std::shared_ptr<Device> device, Slots slots, size_t bytes, int rank, int ranks)
-    : LandingSlots(bytes, rank, ranks, slots == Slots::pair ? ranks - 1 : 1),
+    : LandingSlots(bytes, rank, ranks, slots),
       device_(std::move(device)),
       access_(slots == Slots::pair ? Access::write : Access::read),
       slots_(static_cast<size_t>(ranks)) {}

@@ -20,7 +20,6 @@ struct MappedMemory;
 // same slots.
 class PeerLanding final : public LandingSlots {
  public:
-  enum class Slots : uint8_t { gather, pair };
   static Result<std::unique_ptr<LandingSlots>> make(std::shared_ptr<Device> device, Slots slots, size_t bytes, int rank,
                                                     int ranks);
 

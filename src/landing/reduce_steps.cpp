@@ -14,7 +14,6 @@ namespace {
 
 // A pair slot is a fourth of a gather slot, so that among eight ranks they take less than twice as much.
 constexpr size_t kPairSlotsOfGatherSlot = 4;
-constexpr size_t kMostBytes = size_t{64} << 20;
 // Slots begin where kernels read fastest.
 constexpr size_t kAlignment = 256;
 // Calls of less than a fourth of a slot bounce. No GPU has said yet where the border is.
@@ -24,8 +23,7 @@ constexpr size_t kLeastPart = 4;
 
 size_t ReduceSteps::bytes_of_slots(size_t gather_bytes, int ranks) {
   const size_t slots = LandingSlots::kSlots * static_cast<size_t>(ranks - 1);
-  const size_t wanted = gather_bytes / LandingSlots::kSlots / kPairSlotsOfGatherSlot;
-  return std::min(wanted, kMostBytes / slots) / kAlignment * kAlignment * slots;
+  return gather_bytes / LandingSlots::kSlots / kPairSlotsOfGatherSlot / kAlignment * kAlignment * slots;
 }
 
 bool ReduceSteps::serve(const Signature& signature, int ranks, size_t slot_bytes) {

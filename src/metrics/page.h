@@ -59,9 +59,9 @@ inline void raise(Count& count, uint64_t by) { count.store(value_of(count) + by,
 // The text of a failure in words of memory, so that it may be read while it is written; a longer text is cut.
 using FailureText = std::array<Count, 128>;
 
-// The calls of one collective, path and class of sizes.
+// The calls of one collective, path and class of sizes. `copied` has several writers, and is raised by add_copied.
 struct Calls {
-  Count calls, bytes, timed, nanoseconds;
+  Count calls, bytes, timed, nanoseconds, copied;
   std::array<Count, kBuckets> buckets;
 
   void time(uint64_t taken) {
@@ -69,6 +69,7 @@ struct Calls {
     raise(nanoseconds, taken);
     raise(buckets[bucket_of(taken)], 1);
   }
+  void add_copied(uint64_t read) { copied.fetch_add(read, std::memory_order_relaxed); }
 };
 using CallsOfCollective = std::array<std::array<Calls, kSizes>, kPaths>;
 
@@ -121,7 +122,7 @@ struct Page {
   std::array<CommunicatorPart, kCommunicators> communicators;
 };
 
-inline constexpr uint64_t kMagic = 0x6663636c6d657403;  // its last byte is the version of this layout
+inline constexpr uint64_t kMagic = 0x6663636c6d657404;  // its last byte is the version of this layout
 inline constexpr const char* kMemoryName = "fccl-metrics";
 
 }  // namespace fccl::core::metrics

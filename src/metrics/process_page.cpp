@@ -70,6 +70,7 @@ void add_up(Calls& sum, const Calls& calls) {
   raise(sum.bytes, value_of(calls.bytes));
   raise(sum.timed, value_of(calls.timed));
   raise(sum.nanoseconds, value_of(calls.nanoseconds));
+  raise(sum.copied, value_of(calls.copied));
   for (size_t i = 0; i < kBuckets; ++i) raise(sum.buckets[i], value_of(calls.buckets[i]));
 }
 
@@ -185,6 +186,7 @@ void add(fcclCallMetrics_t& sum, const Calls& calls) {
   sum.calls += value_of(calls.calls);
   sum.bytes += value_of(calls.bytes);
   sum.timed += value_of(calls.timed);
+  sum.copied += value_of(calls.copied);
   sum.seconds += 1e-9 * static_cast<double>(value_of(calls.nanoseconds));
   for (size_t i = 0; i < kBuckets; ++i) sum.buckets[i] += value_of(calls.buckets[i]);
 }

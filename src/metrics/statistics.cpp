@@ -44,6 +44,12 @@ void Statistics::show_init(double seconds) {
   place_.part().init_us.store(static_cast<uint64_t>(1e6 * seconds), std::memory_order_relaxed);
 }
 
+void Statistics::count_copied(const Copied& copied) {
+  metrics::CallTable& table = place_.part().calls;
+  table.called.fetch_or(uint64_t{1} << copied.collective, std::memory_order_relaxed);
+  table.of[copied.collective][copied.path][metrics::size_class_of(copied.bytes)].add_copied(copied.read);
+}
+
 // Two calls may wait for one peer, each on a lane of its own.
 void Statistics::show_wait(size_t lane, const InFlight& call, std::chrono::nanoseconds span) {
   metrics::CommunicatorPart& part = place_.part();

@@ -36,6 +36,14 @@ class Statistics {
     metrics::raise(calls.bytes, count.bytes);
     if (count.nanoseconds != 0) calls.time(count.nanoseconds);
   }
+  // What a processor has read for a call on GPU memory; `bytes` are those of the call. Any thread may count.
+  struct Copied {
+    fcclColl_t collective;
+    size_t path;
+    uint64_t bytes;
+    uint64_t read;
+  };
+  void count_copied(const Copied& copied);
 
   // A call that has waited for a millisecond, until it is over. `span`: the time that the rank has waited since the last call
   // of this function.

@@ -34,13 +34,14 @@ std::string in_seconds(uint64_t nanoseconds) {
 }
 
 struct CallSums {
-  uint64_t calls = 0, bytes = 0, nanoseconds = 0;
+  uint64_t calls = 0, bytes = 0, nanoseconds = 0, copied = 0;
   std::array<uint64_t, kBuckets> buckets{};
 
   void add(const Calls& more) {
     calls += value_of(more.calls);
     bytes += value_of(more.bytes);
     nanoseconds += value_of(more.nanoseconds);
+    copied += value_of(more.copied);
     for (size_t i = 0; i < kBuckets; ++i) buckets[i] += value_of(more.buckets[i]);
   }
 };
@@ -126,6 +127,9 @@ void write_calls(Text& text, std::span<const Kind> kinds) {
   for (const Kind& kind : kinds) text.sample("fccl_calls_total", kind.labels, kind.sums.calls);
   text.family("fccl_bytes_total", "counter", "Bytes of the larger buffer of these calls.");
   for (const Kind& kind : kinds) text.sample("fccl_bytes_total", kind.labels, kind.sums.bytes);
+  text.family("fccl_copied_bytes_total", "counter", "Bytes that a processor read for calls on CUDA memory, where it did.");
+  for (const Kind& kind : kinds)
+    if (kind.sums.copied > 0) text.sample("fccl_copied_bytes_total", kind.labels, kind.sums.copied);
   text.family("fccl_call_seconds", "histogram", "Time of calls; of those by mailbox and of one rank, one in 64.");
   for (const Kind& kind : kinds) write_histogram(text, kind);
 }
@@ -177,7 +181,7 @@ void write_waits(Text& text, std::span<const Shown> shown, uint64_t now_ms) {
   for (const Shown& each : shown) write_flights(text, each, now_ms);
 }
 
-void write_rails(Text& text, std::span<const PageCopy> pages, Count RailPart::* field, std::string_view name,
+void write_rails(Text& text, std::span<const PageCopy> pages, Count RailPart::*field, std::string_view name,
                  std::string_view help) {
   text.family(name, "counter", help);
   for (const PageCopy& page : pages)

@@ -58,6 +58,7 @@ void BouncedCall::begin() {
 }
 
 Result<Advance> BouncedCall::finish_sub_call() {
+  sub_call_->count_copied();
   sub_call_.reset();
   release_to_device(program_.lane.words().finished, number());
   return ++part_ == issued_.calls.count() ? Advance::done : Advance::some;

@@ -10,6 +10,7 @@
 #include "hierarchical/hierarchical_lane.h"
 #include "hierarchical/inter_host_call.h"
 #include "hierarchical/phases.h"
+#include "host/bytes_read.h"
 #include "host/path.h"
 #include "host/phases.h"
 #include "metrics/statistics.h"
@@ -171,6 +172,20 @@ Result<void> IssuedCall::conclude(const Outcome& outcome) {
                               .nanoseconds = timed_ ? static_cast<uint64_t>((Clock::now() - began_).count()) : 0});
   }
   return {};
+}
+
+void IssuedCall::count_copied(size_t beside) const {
+  const Call& call = task_.call;
+  const int rank = queue_.lane.rank_of(queue_.lane.rank()), ranks = queue_.ranks();
+  around_.statistics.count_copied({.collective = call.signature.collective,
+                                   .path = path_in_metrics(route_),
+                                   .bytes = size_of_call(call, ranks),
+                                   .read = bytes_read(route_, call, rank, ranks) + beside});
+}
+
+void IssuedCall::count_staged() const {
+  const int rank = queue_.lane.rank_of(queue_.lane.rank());
+  count_copied(bytes_of(task_.call, rank, queue_.ranks()));
 }
 
 Result<void> IssuedCall::raise(Error error) const { return fail(around_.control.failures.raise(std::move(error))); }

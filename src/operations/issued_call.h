@@ -38,6 +38,10 @@ class IssuedCall final : public StreamItem {
   void keep_blocks();
   Result<void> run();
   Result<Advance> advance() override;
+  // For a call on GPU memory, once it has ended well: counts what a processor has read in it, and `beside` it.
+  void count_copied(size_t beside = 0) const;
+  // Likewise, where a processor has brought the input to where the call finds it, and taken the output away.
+  void count_staged() const;
   bool is_short() const override;
   bool may_spin() const override { return !around_.oversubscribed; }
   std::chrono::microseconds yielding() const override { return poll().yield_for; }

@@ -13,7 +13,9 @@ namespace fccl::core {
 IssuedGroup::IssuedGroup() = default;
 IssuedGroup::~IssuedGroup() = default;
 
-void IssuedGroup::add(std::unique_ptr<IssuedCall> call) { calls_.push_back(std::move(call)); }
+void IssuedGroup::add(std::unique_ptr<IssuedCall> call) { calls_.push_back({std::move(call)}); }
+
+void IssuedGroup::add_staged(std::unique_ptr<IssuedCall> call) { calls_.push_back({std::move(call), true}); }
 
 void IssuedGroup::add(const IssuedTransfer::Around& around, const TransferEnd& transfer) {
   auto place = std::ranges::find_if(transfers_, [&](const auto& each) { return &each->lane() == &around.lane; });
@@ -25,7 +27,11 @@ void IssuedGroup::add(const IssuedTransfer::Around& around, const TransferEnd& t
 // Returns true if an operation moved. Operations that have ended are removed.
 bool IssuedGroup::advance_calls() {
   bool moved = false;
-  std::erase_if(calls_, [&](const std::unique_ptr<IssuedCall>& call) { return !keep(call->advance(), moved); });
+  std::erase_if(calls_, [&](const Issued& each) {
+    const Result<Advance> progress = each.call->advance();
+    if (each.is_staged && progress && *progress == Advance::done) each.call->count_staged();
+    return !keep(progress, moved);
+  });
   return moved;
 }
 

@@ -23,6 +23,8 @@ class IssuedGroup final : public StreamItem {
   IssuedGroup& operator=(const IssuedGroup&) = delete;
 
   void add(std::unique_ptr<IssuedCall> call);
+  // For a call on GPU memory that runs as a whole in host memory: counts what a processor copies.
+  void add_staged(std::unique_ptr<IssuedCall> call);
   void add(const IssuedTransfer::Around& around, const TransferEnd& transfer);
   // Says whether a thread that waits for it would keep others from a processor.
   void wait_as(bool oversubscribed) { oversubscribed_ |= oversubscribed; }
@@ -34,11 +36,16 @@ class IssuedGroup final : public StreamItem {
   Result<Advance> advance() override;
 
  private:
+  struct Issued {
+    std::unique_ptr<IssuedCall> call;
+    bool is_staged = false;
+  };
+
   bool advance_calls();
   bool advance_transfers();
   bool keep(const Result<Advance>& progress, bool& moved);
 
-  std::vector<std::unique_ptr<IssuedCall>> calls_;
+  std::vector<Issued> calls_;
   std::vector<std::unique_ptr<IssuedTransfers>> transfers_;  // one per communicator
   Result<void> result_;
   bool oversubscribed_ = false;

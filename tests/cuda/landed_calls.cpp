@@ -34,6 +34,17 @@ uint64_t expect_right(CudaSeat& seat, fcclComm_t comm, fcclColl_t collective) {
   return calls;
 }
 
+template <class See>
+void each_kind(fcclComm_t comm, fcclColl_t collective, See see) {
+  for (int path = 0; fcclMetricsPathName(path) != nullptr; ++path)
+    for (int size = 0; fcclMetricsLargestSize(size) != 0; ++size) {
+      fcclCallMetrics_t metrics{};
+      metrics.size = sizeof metrics;
+      EXPECT_TRUE(succeeded(fcclCommGetCallMetrics(comm, collective, path, size, &metrics)));
+      see(fcclMetricsPathName(path), metrics);
+    }
+}
+
 // Dies when its GPU has done so many operations more, in another step each time.
 void die_after(CudaSeat& seat, uint64_t operations) {
   const uint64_t last = seat.gpu().operations() + operations;
@@ -48,14 +59,16 @@ void die_after(CudaSeat& seat, uint64_t operations) {
 
 uint64_t calls_by(const std::string& path_in_metrics, fcclComm_t comm, fcclColl_t collective) {
   uint64_t calls = 0;
-  for (int path = 0; fcclMetricsPathName(path) != nullptr; ++path)
-    for (int size = 0; fcclMetricsPathName(path) == path_in_metrics && fcclMetricsLargestSize(size) != 0; ++size) {
-      fcclCallMetrics_t metrics{};
-      metrics.size = sizeof metrics;
-      EXPECT_TRUE(succeeded(fcclCommGetCallMetrics(comm, collective, path, size, &metrics)));
-      calls += metrics.calls;
-    }
+  each_kind(comm, collective, [&](const char* path, const fcclCallMetrics_t& metrics) {
+    if (path == path_in_metrics) calls += metrics.calls;
+  });
   return calls;
+}
+
+uint64_t copied_in(fcclComm_t comm, fcclColl_t collective) {
+  uint64_t copied = 0;
+  each_kind(comm, collective, [&](const char*, const fcclCallMetrics_t& metrics) { copied += metrics.copied; });
+  return copied;
 }
 
 void expect_landed(CudaSeat& seat, const std::string& path) {
@@ -66,6 +79,7 @@ void expect_landed(CudaSeat& seat, const std::string& path) {
   for (size_t i = 0; i < calls.size(); ++i) {
     EXPECT_EQ(calls_by("landed", comm, kLanded[i]), path == "host" ? calls[i] : 0);
     EXPECT_EQ(calls_by("peer", comm, kLanded[i]), path == "peer" ? calls[i] : 0);
+    EXPECT_EQ(copied_in(comm, kLanded[i]) == 0, path == "host" || path == "peer");
   }
 }
 

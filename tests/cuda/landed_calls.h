@@ -19,6 +19,8 @@ inline bool sees_processes() { return every_kind().back() == RanksAs::processes;
 
 // The calls of a collective that metrics show under this path.
 uint64_t calls_by(const std::string& path_in_metrics, fcclComm_t comm, fcclColl_t collective);
+// The bytes that metrics say a processor has copied for a collective.
+uint64_t copied_in(fcclComm_t comm, fcclColl_t collective);
 // Makes a communicator and calls of many sizes, which must be right, and have gone by slots of this kind; none for "bounce".
 void expect_landed(CudaSeat& seat, const std::string& path);
 // Kills rank 2 within a few such calls, once its GPU has done so many operations more; the others must hear who died in time.

@@ -55,6 +55,55 @@ TEST(CudaPeer, slots_are_the_first_choice_of_auto) {
   if (sees_processes()) run_on_gpus({.ranks = 2, .host_of = {0, 0}}, [](CudaSeat& seat) { expect_landed(seat, "peer"); });
 }
 
+// The slots of this process's communicators.
+fcclMemUsage_t slots_of_process() {
+  fcclMemUsage_t usage{};
+  usage.size = sizeof usage;
+  EXPECT_TRUE(succeeded(fcclMemGetUsage(&usage)));
+  return usage;
+}
+
+TEST(CudaPeer, slots_are_counted_while_their_communicators_live) {
+  constexpr size_t kRanks = 3, kSlots = 1 << 20;
+  const Setting path("FCCL_CUDA_PATH", "peer"), slots("FCCL_CUDA_LANDING", std::to_string(kSlots));
+  run_on_gpus({.ranks = kRanks, .gpus = kRanks}, [](CudaSeat& seat) {
+    EXPECT_EQ(slots_of_process().gatherSlots + slots_of_process().pairSlots, 0U);
+    seat.meet();
+    {
+      const Comm comm(seat.seat(), config_of_cuda_tests());
+      for (const fcclColl_t collective : {fcclCollAllGather, fcclCollReduceScatter})
+        EXPECT_EQ(try_on_gpu({.collective = collective, .dtype = fcclFloat32, .count = 30'000}, seat, comm), "");
+      seat.meet();
+      EXPECT_EQ(slots_of_process().gatherSlots, kRanks * kSlots);
+      EXPECT_EQ(slots_of_process().pairSlots, kRanks * (kRanks - 1) * kSlots / 4);
+      EXPECT_TRUE(succeeded(fcclCommFinalize(comm)));
+      seat.meet();
+    }
+    seat.meet();
+    EXPECT_EQ(slots_of_process().gatherSlots + slots_of_process().pairSlots, 0U);
+  });
+}
+
+// Two ranks need a fourth more for ReduceScatter.
+TEST(CudaPeer, slots_of_more_than_64_mib_in_all_are_refused_with_what_fits) {
+  constexpr size_t kMost = size_t{64} << 20, kMultiple = 16384, kFits = kMost / 5 * 4 / kMultiple * kMultiple;
+  const Setting path("FCCL_CUDA_PATH", "peer");
+  for (const size_t bytes : {kMost, kFits + kMultiple, kFits}) {
+    const Setting slots("FCCL_CUDA_LANDING", std::to_string(bytes));
+    run_on_gpus({.ranks = 2, .gpus = 2}, [bytes](CudaSeat& seat) {
+      const fcclUniqueId id = agree_on_id(seat.seat());
+      fcclConfig_t config = config_of_cuda_tests();
+      fcclComm_t comm = nullptr;
+      EXPECT_EQ(fcclCommInitRankConfig(&comm, 2, id, seat.rank(), &config), bytes == kFits ? fcclSuccess : fcclInvalidUsage);
+      if (bytes != kFits)
+        expect_words(fcclGetLastError(nullptr), {"FCCL_CUDA_LANDING=" + std::to_string(bytes), "among 2 ranks",
+                                                 "give " + std::to_string(kFits) + " or less"});
+      fcclCommDestroy(comm);
+      seat.meet();
+    });
+  }
+}
+
 TEST(CudaPeer, slots_are_not_used_where_one_gpu_cannot_reach_another) {
   const Setting slots("FCCL_CUDA_LANDING", kSmallSlots);
   run_on(apart(), [](CudaSeat& seat) { expect_landed(seat, "host"); });

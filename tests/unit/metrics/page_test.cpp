@@ -38,6 +38,7 @@ void call(const CommunicatorPlace& place, fcclColl_t collective, uint64_t times)
   CallTable& calls = place.part().calls;
   calls.called.fetch_or(uint64_t{1} << collective);
   raise(calls.of[collective][1][0].calls, times);
+  calls.of[collective][1][0].add_copied(100 * times);
 }
 
 TEST(ProcessPage, keeps_what_a_communicator_has_counted_after_its_end) {
@@ -49,6 +50,7 @@ TEST(ProcessPage, keeps_what_a_communicator_has_counted_after_its_end) {
     EXPECT_EQ(calls_of_process(fcclCollGather, 1, 0).calls, before + 7);
   }
   EXPECT_EQ(calls_of_process(fcclCollGather, 1, 0).calls, before + 7);
+  EXPECT_EQ(calls_of_process(fcclCollGather, 1, 0).copied, 100 * (before + 7));
   EXPECT_EQ(PageCopy::own()->gone.of[fcclCollGather][1][0].calls.load(), before + 7);
   const CommunicatorPlace third;
   EXPECT_EQ(third.part().calls.of[fcclCollGather][1][0].calls.load(), 0U);

@@ -58,6 +58,13 @@ TEST_F(MetricsText, follows_the_format_and_has_what_was_counted) {
   EXPECT_EQ(text.samples.at("fccl_waited_seconds_total{" + who + R"(,peer="3"})"), 1.5);
 }
 
+TEST_F(MetricsText, tells_what_processors_have_copied_where_they_have) {
+  const std::string name = "fccl_copied_bytes_total{" + kind + "}";
+  EXPECT_FALSE(read(own_text()).samples.contains(name));
+  place.part().calls.of[fcclCollBroadcast][5][2].add_copied(300);
+  EXPECT_EQ(read(own_text()).samples.at(name), 300);
+}
+
 TEST_F(MetricsText, tells_the_age_of_a_call_in_flight_and_for_whom_it_waits) {
   Flight& flight = place.part().flights[1];
   flight.collective = fcclCollAllReduce;
