@@ -17,7 +17,7 @@ namespace fccl::perf {
 class Gpu;
 struct Run;
 
-// What the calls of a rank have been so far; empty if the library does not tell.
+// Counts the calls of a rank so far; empty if the library does not tell.
 struct Traffic {
   std::vector<std::uint64_t> calls{};  // by path, as fcclMetricsPathName numbers them
   std::uint64_t copied = 0;            // bytes of calls on CUDA memory that the processor has read

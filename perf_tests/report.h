@@ -69,7 +69,7 @@ struct Ending {
   std::optional<double> min_bandwidth = {};  // GB/s that the mean bus bandwidth must reach, less a tenth
   std::string memory = {};                   // empty: not asked for
   std::string arena = {};                    // empty: not asked for, or the arena is not used
-  std::string slots = {};                    // empty: not asked for, or the memory is no GPU's
+  std::string slots = {};                    // empty: not asked for, or the memory is the host's
   std::vector<std::string> init = {};        // empty: not asked for
 };
 

@@ -126,8 +126,7 @@ typedef enum {
 /* Says where the buffers of a communicator lie. Cuda: on the GPU that is current in the thread that makes the communicator, or
  * on the first GPU if that thread has none. Device, managed and pinned memory are served; pageable memory and another GPU's are
  * refused. Auto, the default: a split takes the kind of its parent. Otherwise the kind is Cuda if the thread has a current GPU,
- * else Cpu; the library asks for that GPU without loading or initialising CUDA. If ranks differ in the kind, all get an error.
- */
+ * else Cpu; the library asks for that GPU without loading or initialising CUDA. If ranks differ in it, all get an error. */
 typedef enum { fcclMemoryAuto = 0, fcclMemoryCpu = 1, fcclMemoryCuda = 2 } fcclMemoryKind_t;
 
 #define FCCL_CONFIG_MAGIC 0xfcc1beefu
@@ -146,11 +145,9 @@ typedef struct {
   const char* commName; /* appears in messages; copied, at most 31 bytes are kept */
 } fcclConfig_t;
 
-#define FCCL_CONFIG_INITIALIZER                                                                               \
-  {                                                                                                           \
-    sizeof(fcclConfig_t), FCCL_CONFIG_MAGIC, FCCL_VERSION_CODE, FCCL_CONFIG_UNDEF_INT, FCCL_CONFIG_UNDEF_INT, \
-        FCCL_CONFIG_UNDEF_INT, FCCL_CONFIG_UNDEF_INT, FCCL_CONFIG_UNDEF_PTR                                   \
-  }
+#define FCCL_CONFIG_INITIALIZER                                                                \
+  {sizeof(fcclConfig_t),  FCCL_CONFIG_MAGIC,     FCCL_VERSION_CODE,     FCCL_CONFIG_UNDEF_INT, \
+   FCCL_CONFIG_UNDEF_INT, FCCL_CONFIG_UNDEF_INT, FCCL_CONFIG_UNDEF_INT, FCCL_CONFIG_UNDEF_PTR}
 
 /* ---- Library ------------------------------------------------------------------------------------------------------------ */
 
@@ -242,10 +239,9 @@ FCCL_API fcclResult_t fcclCommGrow(fcclComm_t comm, int nRanks, const fcclUnique
  * leaving, use fcclStreamSynchronize. The peers need not call it. A forked child gets fcclInvalidUsage. */
 FCCL_API fcclResult_t fcclCommFinalize(fcclComm_t comm);
 /* Finalizes, tells the peers that this rank has left and frees the handle. Waits for a peer only in outstanding operations,
- * including calls that other threads are in, and each such wait has its deadline; a peer that still expects a call of this rank
- * gets an error that says so. On CUDA memory it does not wait for calls that the GPU has not reached, nor longer than 2 s for
- * the others: calls that are left fail on every rank with fcclAborted, so synchronize the streams, or finalize, first. A forked
- * child frees its copy and tells no peer. */
+ * also of other threads, and each such wait has its deadline; a peer that still expects a call of this rank gets an error that
+ * says so. On CUDA memory it does not wait for calls that the GPU has not reached, nor longer than 2 s for the others: the rest
+ * fail on every rank with fcclAborted, so synchronize the streams, or finalize, first. A forked child tells no peer. */
 FCCL_API fcclResult_t fcclCommDestroy(fcclComm_t comm);
 /* Fails every outstanding and every later operation of every rank with fcclAborted as cause, and returns at once. The handle
  * stays good for fcclCommDestroy. Any thread may call it while another is inside a collective of `comm`. `flags` must be 0. */
@@ -306,7 +302,7 @@ typedef struct {
   size_t filled;        /* memory that it occupies, including freed allocations that are kept */
   size_t reserved;      /* addresses */
   size_t gatherSlots;   /* slots of this process's communicators of CUDA memory for AllGather and Broadcast, of GPUs or host */
-  size_t pairSlots;     /* those for ReduceScatter, in the memory of GPUs */
+  size_t pairSlots;     /* slots for ReduceScatter, in the memory of GPUs */
 } fcclMemUsage_t;
 
 FCCL_API fcclResult_t fcclMemGetUsage(fcclMemUsage_t* usage);
@@ -378,8 +374,7 @@ FCCL_API fcclResult_t fcclReduceScatterTyped(const void* sendbuff, void* recvbuf
 /* ---- Collectives of uneven counts ---------------------------------------------------------------------------------------- */
 /* Each block has a count of its own, which may be zero. Arrays have n entries, in elements, and are read before the call
  * returns. displs, sdispls and rdispls say where each block begins; NULL means one after the other, in the order of ranks.
- * Blocks of a recvbuff may not overlap, and bytes between them are left alone. A buffer may be NULL if all its counts are zero.
- */
+ * Blocks of a recvbuff may not overlap; bytes between them are left alone. A buffer may be NULL if all its counts are zero. */
 
 /* Block r of recvbuff, recvcounts[r] at displs[r], = sendbuff[sendcount] of rank r. recvcounts must be equal on all ranks, and
  * sendcount == recvcounts[rank]; displs may differ. In place: sendbuff == recvbuff + displs[rank]. */
@@ -458,8 +453,7 @@ typedef struct {
   float estimatedTime; /* microseconds */
 } fcclSimInfo_t;
 
-#define FCCL_SIM_INFO_INITIALIZER \
-  { sizeof(fcclSimInfo_t), FCCL_SIM_INFO_MAGIC, FCCL_VERSION_CODE, FCCL_UNDEF_FLOAT }
+#define FCCL_SIM_INFO_INITIALIZER {sizeof(fcclSimInfo_t), FCCL_SIM_INFO_MAGIC, FCCL_VERSION_CODE, FCCL_UNDEF_FLOAT}
 
 /* Ends the group like fcclGroupEnd, but runs none of its calls and makes none of its communicators, and says how long the calls
  * may take. The figure comes from assumed speeds of memory and network, not from measurements of this machine. */

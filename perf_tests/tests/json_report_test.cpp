@@ -25,7 +25,7 @@ class JsonReportTest : public testing::Test {
   }
 
   static nlohmann::json read(const std::string& file) { return nlohmann::json::parse(std::ifstream(file)); }
-  // What a run with one row, in the order of its keys, leaves behind.
+  // Returns what a run with one row leaves behind, in the order of its keys.
   nlohmann::ordered_json run(const Arguments& arguments, const Row& measured) {
     const std::vector<RankInfo> ranks{{0, 0, 7, "host", {.name = "A Processor"}}};
     JsonReport report(path, out);
@@ -160,7 +160,9 @@ TEST_F(JsonReportTest, IterationsHaveTheKeysOfTheAnalyzer) {
 TEST_F(JsonReportTest, AFileThatExistsIsLeftAlone) {
   std::ofstream(path) << "before";
   std::ofstream(path + ".0") << "before";
-  { JsonReport(path, out).fail("a reason"); }
+  {
+    JsonReport(path, out).fail("a reason");
+  }
   std::string kept;
   std::ifstream(path) >> kept;
   EXPECT_EQ(kept, "before");

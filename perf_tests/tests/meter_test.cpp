@@ -17,10 +17,7 @@ constexpr Collective kAllReduce{
     .has_blocks = false,
     .layout = [](std::size_t count, Place) { return Layout{.count = count, .send_count = count, .recv_count = count}; },
     .start = nullptr,
-    .origin =
-        [](const Layout&, Place, std::size_t) {
-          return Origin{Origin::kEveryRank, 0};
-        },
+    .origin = [](const Layout&, Place, std::size_t) { return Origin{Origin::kEveryRank, 0}; },
     .bus_factor = every_byte_once};
 
 // Sums over one rank, which is a copy. Calls are counted from 0: one untimed, the timed ones, one checked.
@@ -149,7 +146,7 @@ TEST(Meter, TheErrorIsInUnitsInTheLastPlace) {
 constexpr std::size_t kPartFloats = 2048;
 constexpr std::size_t kParts = 4;  // and one for each of the last two calls
 
-// Of calls on buffers that peers map, where they are `count` floats each.
+// Measures calls on buffers that peers map, of `count` floats each.
 Measurement measure_mapped(CopyLibrary& library, std::size_t count, bool mapped = true) {
   Arguments arguments;
   arguments.max_bytes = kParts * kPartFloats * sizeof(float);

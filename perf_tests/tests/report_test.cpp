@@ -248,10 +248,9 @@ TEST(Report, AMissedBandwidthFailsTheEnd) {
 
 TEST(Report, MemoryIsALineOfTheEnd) {
   EXPECT_NE(
-      printed({},
-              [](Table& table) {
-                table.end({.init = lines_of_init({2, 0.5, 0.25, 0.125, 1, 0.0625, 24, 800, 2048, 3 << 20}, 2)});
-              })
+      printed(
+          {},
+          [](Table& table) { table.end({.init = lines_of_init({2, 0.5, 0.25, 0.125, 1, 0.0625, 24, 800, 2048, 3 << 20}, 2)}); })
           .find("# Init                 : 2.000 s: roster 0.500, segment 0.250, barrier 0.125, network 1.000, hosts 0.062; "
                 "each of "
                 "the slowest rank\n# Init                 : 24 sockets, 800 messages, 2.00 KB sent; 1.50 MB of shared memory "

@@ -188,7 +188,7 @@ def main() -> None:
     parser.add_argument("--no-table", action="store_true", help="columns were added: look at the status only")
     parser.add_argument("--json", action="store_true", help="ask for the JSON file and read it")
     parser.add_argument("--path", default="", help="the path that each row of the JSON file must name")
-    parser.add_argument("--copied", type=float, help="bytes that a processor copied, over the size, in each row")
+    parser.add_argument("--copied", type=float, help="bytes that a processor copied over the size, in a row")
     parser.add_argument("--csv", action="store_true", help="ask for the CSV file and read it")
     parser.add_argument("--prints", choices=("json", "csv"), help="ask for this on stdout, and read it there")
     parser.add_argument("--environment", action="append", default=[], metavar="NAME=VALUE")

@@ -22,8 +22,8 @@ struct LandingPlace {
   std::array<uint64_t, 2> memory{};
 };
 
-// Slots are used in turn, by the numbers of a lane's steps. A rank writes its own gather slots, and all peers read them. Of
-// pair slots it has a ring for each peer; the peer's GPU alone writes these, and its own reads them. A DeviceLane owns a
+// Slots are used in turn, by the numbers of a lane's steps. A rank writes its own gather slots, and all peers read them. It
+// has a ring of pair slots for each peer; the peer's GPU alone writes these, and its own reads them. A DeviceLane owns a
 // landing, and destroys it when its queue is idle: no GPU of this process writes to the rank's own slots any more. A peer's GPU
 // may still read them, after a failure; so their pages stay as long as a peer has them. Where slots lie, a maker decides:
 // HostLanding or PeerLanding. Making one, reach and the destructor are set-up functions of the device.
@@ -36,7 +36,7 @@ class LandingSlots {
   // The most that the slots of a rank take, those for gathers and those for pairs together.
   static constexpr size_t kMostBytes = size_t{64} << 20;
 
-  // What the slots are for: gather slots hold the bytes of one rank for all, pair slots those of one rank for another.
+  // Says the use of slots: gather slots hold the bytes of one rank for all, pair slots those of one rank for another.
   enum class Slots : uint8_t { gather, pair };
   // Bytes of slots.
   struct Bytes {

@@ -19,10 +19,10 @@ class Reads {
         ranks_(ranks) {}
 
   bool reduces() const { return row_.reduces; }
-  // Of this rank's input and of its output.
+  // This rank's input and output.
   size_t given() const { return row_.gives(rank_, root()) ? input_.total() : 0; }
   size_t received() const { return row_.takes(rank_, root()) ? output_.total() : 0; }
-  // What is put where peers find it.
+  // The rank puts these bytes where peers find them.
   size_t put_for_peers() const {
     if (row_.reduces) return input_.total() - own_block();
     size_t bytes = 0;
@@ -33,7 +33,7 @@ class Reads {
     }
     return bytes;
   }
-  // What is copied into the output. The rank's own block may lie there already.
+  // The rank copies these into the output. Its own block may lie there already.
   size_t taken() const {
     size_t bytes = 0;
     for (int from = 0; from < ranks_; ++from)

@@ -36,7 +36,7 @@ class Statistics {
     metrics::raise(calls.bytes, count.bytes);
     if (count.nanoseconds != 0) calls.time(count.nanoseconds);
   }
-  // What a processor has read for a call on GPU memory; `bytes` are those of the call. Any thread may count.
+  // A processor has read `read` bytes for a call on GPU memory; `bytes` are those of the call. Any thread may count.
   struct Copied {
     fcclColl_t collective;
     size_t path;

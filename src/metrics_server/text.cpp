@@ -181,7 +181,7 @@ void write_waits(Text& text, std::span<const Shown> shown, uint64_t now_ms) {
   for (const Shown& each : shown) write_flights(text, each, now_ms);
 }
 
-void write_rails(Text& text, std::span<const PageCopy> pages, Count RailPart::*field, std::string_view name,
+void write_rails(Text& text, std::span<const PageCopy> pages, Count RailPart::* field, std::string_view name,
                  std::string_view help) {
   text.family(name, "counter", help);
   for (const PageCopy& page : pages)

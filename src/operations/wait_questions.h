@@ -51,7 +51,7 @@ class WaitQuestions final : public WaitQuestioner, private Asides {
   WireLane& lane_;
   Control& control_;
   // The endpoint's turn guards them.
-  std::vector<Place> places_;       // those of questions, then those of answers
+  std::vector<Place> places_;       // questions have the first ones, answers the others
   std::array<Asker, 16> askers_{};  // the latest ones
   size_t next_asker_ = 0;
   Clock::time_point next_question_{};

@@ -43,7 +43,7 @@ class Landing {
   const NoticesTaken& told_taken(int member) const;
 
  private:
-  // What has come of a peer, and what it was told.
+  // Holds what has come of a peer, and what it was told.
   struct Peer;
 
   Peer& peer_of(int member);

@@ -68,7 +68,7 @@ class WireLane {
   // Returns a member that has not taken all messages out of its landing, and still may, or -1.
   int still_taking() const;
 
-  // What peers send to this member, and what it tells them of that.
+  // Holds what peers send to this member, and what it tells them of that.
   Landing& landing() { return landing_; }
   const Landing& landing() const { return landing_; }
 

@@ -1,4 +1,4 @@
-// What a report says of processes: their variables, libraries and limits.
+// Reports on processes: their variables, libraries and limits.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-"""FSDP2 on a device with fccl.fsdp.ReduceScatter: gradients travel narrow and are added in float32, on streams."""
+"""FSDP2 on a device with fccl.fsdp.ReduceScatter: gradients travel narrow and are added in float32."""
 
 import time
 

@@ -18,7 +18,7 @@ namespace {
 constexpr uint32_t kOld = FI_VERSION(1, 17);
 constexpr uint32_t kNew = FI_VERSION(2, 4);
 
-// What libfabric might offer: a list, first to last.
+// Lists what libfabric might offer, first to last.
 class Offers {
  public:
   void add(const char* provider, const char* fabric, const char* nic, const char* address = nullptr) {
@@ -42,7 +42,7 @@ class Offers {
       last_->next = offer;
     last_ = offer;
   }
-  // What libfabric tells of the last one's device, where it does.
+  // Adds what libfabric tells of the last one's device.
   void is_device(const char* address, size_t speed, fi_link_state state = FI_LINK_UP) {
     const PciAddress pci = *parse_pci_address(address);
     Device& device = devices_.emplace_back();

@@ -27,7 +27,7 @@ class StrangersTest : public testing::TestWithParam<attack::Attack>, protected P
     if (!opened) ADD_FAILURE() << opened.error().message;
     if (opened) start(std::move(*opened), 64);
   }
-  // Where a transport listens: libfabric's name stands at the end of its address.
+  // Returns the port on which a transport listens: libfabric's name stands at the end of its address.
   uint16_t port_of(int number) {
     const auto address = transport(number).address(0);
     sockaddr_in name{};
@@ -76,7 +76,7 @@ TEST_P(StrangersTest, have_no_effect) {
 INSTANTIATE_TEST_SUITE_P(Each, StrangersTest, testing::ValuesIn(attack::attacks().begin(), attack::attacks().end()),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// Whether a connection from an address of this machine comes about.
+// Says whether a connection from an address of this machine comes about.
 bool connects(const char* from, uint16_t to) {
   const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in own{};

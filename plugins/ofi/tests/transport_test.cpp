@@ -221,7 +221,7 @@ TEST_F(OfiTransportTest, transports_leave_no_descriptor_behind) {
   }
 }
 
-// Whether a program that this process started would inherit what is not among `before`.
+// Lists what a program that this process started would inherit beside `before`.
 std::vector<std::string> inherited_beside(const std::set<int>& before) {
   std::vector<std::string> inherited;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -246,7 +246,7 @@ TEST_F(OfiTransportTest, no_program_that_is_started_inherits_a_descriptor_of_lib
   EXPECT_THAT(inherited_beside(before), testing::IsEmpty());
 }
 
-// What two processes need of each other.
+// Two processes need this of each other.
 struct Introduction {
   std::array<std::byte, Transport::kAddressBytes> address{};
   size_t address_bytes = 0;

@@ -18,7 +18,7 @@ namespace fccl::core::gpu {
 constexpr int kLeastSources = 2, kMostSources = 8;
 constexpr int kThreadsPerBlock = 512;
 
-// What a kernel gets, by value. Addresses are the GPU's, and may be odd. `factors` is read by premul_sum alone: where each
+// A kernel gets it by value. Addresses are the GPU's, and may be odd. `factors` is read by premul_sum alone: where each
 // source's factor is, an element of the sources' type.
 struct SumWork {
   void* out;

@@ -62,7 +62,7 @@ constexpr Way kWays[] = {
     {"ReduceScatterByMailbox", fcclCollReduceScatter, {.path = mailbox}, 8},
     {"AllReduceWhole", fcclCollAllReduce, {.path = mapped, .variant = whole}, 4},
     {"BarrierByMailbox", fcclCollBarrier, {.path = mailbox}, 0},
-    // Of a call between hosts, what the rank gives and takes.
+    // A call between hosts reads what the rank gives and takes.
     {"AllGatherAcross", fcclCollAllGather, {.path = across}, 5},
     {"ReduceScatterAcross", fcclCollReduceScatter, {.path = across}, 5},
 };
