@@ -152,7 +152,7 @@ Result<Descriptor> Segment::make(const SegmentShape& shape) {
 
 Result<std::shared_ptr<Segment>> Segment::map(const Descriptor& memory, const SegmentShape& shape) {
   const size_t bytes = shape.total_bytes();
-  struct stat identity {};
+  struct stat identity{};
   if (fstat(memory.get(), &identity) != 0) return system_failure("looking at", shape);
   if (static_cast<size_t>(identity.st_size) != bytes)
     return fail(fcclInternalError,
