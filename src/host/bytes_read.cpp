@@ -37,7 +37,7 @@ class Reads {
   size_t taken() const {
     size_t bytes = 0;
     for (int from = 0; from < ranks_; ++from)
-      if (row_.moves(from, rank_, root()) && !(from == rank_ && is_in_place())) bytes += output_.bytes(from);
+      if (row_.moves(from, rank_, root()) && (from != rank_ || !is_in_place())) bytes += output_.bytes(from);
     return bytes;
   }
   // The blocks of all ranks that this one adds.
