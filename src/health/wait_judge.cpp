@@ -338,9 +338,9 @@ std::string WaitJudge::describe(const Wait& wait, Clock::duration waited) const 
 // Returns what stands behind the name of the first rank of a line.
 std::string WaitJudge::describe_line(int first, const LineEnd& end) const {
   const std::string via = end.rank == first ? "" : ", which waits for " + peers_.describe(end.rank);
-  if (end.state == LineState::silent) return via + ", which does not answer,";
-  if (end.state == LineState::circle && via.empty()) return ", which waits in a circle of ranks that wait for each other,";
-  return end.state == LineState::circle ? via + ", in a circle of ranks that wait for each other," : via;
+  if (end.state == LineState::silent) return fmt::format("{}, {},", via, "which does not answer");
+  if (end.state == LineState::circle) return fmt::format("{}, {},", via, "in a circle of ranks that wait for each other");
+  return via;
 }
 
 }  // namespace fccl::core

@@ -281,8 +281,8 @@ MUTANTS = [
     Mutant(
         "a wait has no deadline",
         "src/health/wait_judge.cpp",
-        "if (waited >= wait.timeout && waited",
-        "if (waited >= 1000 * wait.timeout && waited",
+        "if (waited >= wait.timeout &&",
+        "if (waited >= 1000 * wait.timeout &&",
     ),
     Mutant(
         "a rank that did its part before it died fails the call",
