@@ -337,7 +337,7 @@ std::string WaitJudge::describe(const Wait& wait, Clock::duration waited) const 
 
 // Returns what stands behind the name of the first rank of a line.
 std::string WaitJudge::describe_line(int first, const LineEnd& end) const {
-  const std::string via = end.rank == first ? "" : ", which waits for " + peers_.describe(end.rank);
+  std::string via = end.rank == first ? "" : ", which waits for " + peers_.describe(end.rank);
   if (end.state == LineState::silent) return fmt::format("{}, {},", via, "which does not answer");
   if (end.state == LineState::circle) return fmt::format("{}, {},", via, "in a circle of ranks that wait for each other");
   return via;
