@@ -1,6 +1,7 @@
 // Call: one collective as the user asked for it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "base/collective.h"
@@ -26,6 +27,8 @@ struct Call {
   Layout output(int ranks) const {
     return uneven != nullptr ? uneven->output.layout() : layout(signature.row().output, signature.result_bytes(), ranks);
   }
+  // Returns the bytes of the call as nccl-tests counts them.
+  size_t larger_buffer(int ranks) const { return std::max(input(ranks).total(), output(ranks).total()); }
 
  private:
   static Layout layout(Extent extent, size_t block, int ranks) {

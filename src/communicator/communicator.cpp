@@ -226,7 +226,7 @@ Result<void> Communicator::transfer_together(std::span<const GroupedTransfer> tr
 }
 
 double Communicator::estimate(const Call& call) const {
-  const double bytes = static_cast<double>(std::max(call.input(ranks_).total(), call.output(ranks_).total()));
+  const double bytes = static_cast<double>(call.larger_buffer(ranks_));
   return seconds_for(bytes, hosts().hosts > 1);
 }
 

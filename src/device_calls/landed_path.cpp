@@ -27,9 +27,6 @@ namespace {
 // for an earlier call, the write of `drained`, and two marks.
 constexpr size_t kEntriesOnThisThread = 5;
 
-// FCCL_CUDA_LANDING is a multiple of it.
-constexpr size_t kMultiple = 16384;
-
 // Its number in metrics.
 size_t path_of(const DeviceLane& lane) { return lane.landing()->is_on_host() ? metrics::kLandedPath : metrics::kPeerPath; }
 
@@ -65,7 +62,7 @@ Result<void> LandedPath::check_memory() const {
   if (pairs.kinds.empty() || gathers.bytes + pairs.bytes <= LandingSlots::kMostBytes) return {};
   const int ranks = state_.columns->ranks();
   size_t fits = gathers.bytes;
-  while (fits + ReduceSteps::bytes_of_slots(fits, ranks) > LandingSlots::kMostBytes) fits -= kMultiple;
+  while (fits + ReduceSteps::bytes_of_slots(fits, ranks) > LandingSlots::kMostBytes) fits -= Settings::kCudaLandingStep;
   return fail(fcclInvalidUsage,
               fmt::format("FCCL_CUDA_LANDING={} takes {} bytes of slots for AllGather and Broadcast, and {} for ReduceScatter "
                           "among {} ranks by FCCL_CUDA_PATH=peer; together they may take {} bytes of a GPU: give {} or less",
@@ -148,10 +145,9 @@ Result<void> LandedPath::enqueue(const Issue& issue, StepProgram& program, const
 
 void LandedPath::count_copied(const Issue& issue, size_t copied) {
   const Call& call = issue.task.call;
-  const int ranks = state_.columns->ranks();
   state_.statistics.count_copied({.collective = call.signature.collective,
                                   .path = path_of(*issue.lane.device),
-                                  .bytes = std::max(call.input(ranks).total(), call.output(ranks).total()),
+                                  .bytes = call.larger_buffer(state_.columns->ranks()),
                                   .read = copied});
 }
 

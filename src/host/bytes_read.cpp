@@ -66,8 +66,8 @@ class Reads {
 };
 
 size_t moved(const Reads& reads, Path path) {
-  const bool has_slots = path == Path::ring;
-  return (path == Path::mailbox ? reads.given() : has_slots ? reads.put_for_peers() : 0) + reads.taken();
+  if (path == Path::mailbox) return reads.given() + reads.taken();
+  return (path == Path::ring ? reads.put_for_peers() : 0) + reads.taken();
 }
 
 size_t reduced(const Reads& reads, const Route& route) {

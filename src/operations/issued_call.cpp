@@ -1,7 +1,6 @@
 // Runs a call from its turn on the lane to its count in the statistics.
 #include "operations/issued_call.h"
 
-#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -28,9 +27,6 @@ static_assert(metrics::kPaths == static_cast<size_t>(Path::across) + 5,
 static_assert(metrics::kSampledPaths == static_cast<size_t>(Path::mailbox) + 1);
 static_assert(metrics::kLanes == kLanes + 1, "with the lane of transfers");
 
-// Counts as nccl-tests does: the larger of the two buffers.
-size_t size_of_call(const Call& call, int ranks) { return std::max(call.input(ranks).total(), call.output(ranks).total()); }
-
 // Metrics show the variant `whole` as a path of its own, before the mapped path.
 size_t path_in_metrics(const Route& route) {
   const auto path = static_cast<size_t>(route.path);
@@ -55,7 +51,7 @@ Poll IssuedCall::poll() const {
 }
 
 bool IssuedCall::is_short() const {
-  return task_.call.uneven == nullptr && size_of_call(task_.call, queue_.ranks()) <= queue_.lane.shape().box_bytes();
+  return task_.call.uneven == nullptr && task_.call.larger_buffer(queue_.ranks()) <= queue_.lane.shape().box_bytes();
 }
 
 void IssuedCall::keep_blocks() {
@@ -167,7 +163,7 @@ Result<void> IssuedCall::conclude(const Outcome& outcome) {
     const Signature& s = task_.call.signature;
     around_.statistics.count({.collective = s.collective,
                               .path = path_in_metrics(route_),
-                              .bytes = size_of_call(task_.call, queue_.ranks()),
+                              .bytes = task_.call.larger_buffer(queue_.ranks()),
                               .calls = ticket_.calls,
                               .nanoseconds = timed_ ? static_cast<uint64_t>((Clock::now() - began_).count()) : 0});
   }
@@ -179,7 +175,7 @@ void IssuedCall::count_copied(size_t beside) const {
   const int rank = queue_.lane.rank_of(queue_.lane.rank()), ranks = queue_.ranks();
   around_.statistics.count_copied({.collective = call.signature.collective,
                                    .path = path_in_metrics(route_),
-                                   .bytes = size_of_call(call, ranks),
+                                   .bytes = call.larger_buffer(ranks),
                                    .read = bytes_read(route_, call, rank, ranks) + beside});
 }
 

@@ -155,11 +155,9 @@ Result<Advance> LandedCall::look() {
 Advance LandedCall::finish() {
   queue_.lane.count_slices(program_.steps);
   around_.control.judge.end_wait(wait_);
-  const Call& call = task_.call;
-  const int ranks = queue_.ranks();
-  around_.statistics.count({.collective = call.signature.collective,
+  around_.statistics.count({.collective = task_.call.signature.collective,
                             .path = program_.path,
-                            .bytes = std::max(call.input(ranks).total(), call.output(ranks).total()),
+                            .bytes = task_.call.larger_buffer(queue_.ranks()),
                             .nanoseconds = static_cast<uint64_t>((Clock::now() - began_).count())});
   queue_.finished.store(first_ticket_ + kTickets, std::memory_order_release);
   return Advance::done;

@@ -151,7 +151,7 @@ constexpr Setting kSettings[] = {
     {"FCCL_CUDA_BUFFER", Bytes{&Settings::cuda_buffer_bytes, 4096, size_t{1} << 30}, Scope::agreed,
      "the most that a call on CUDA memory has in host memory at a time; what is longer is cut. Each lane takes two "
      "such buffers for bounce, one for blocking"},
-    {"FCCL_CUDA_LANDING", Bytes{&Settings::cuda_landing_bytes, 16384, 64 * 1024 * 1024}, Scope::agreed,
+    {"FCCL_CUDA_LANDING", Bytes{&Settings::cuda_landing_bytes, Settings::kCudaLandingStep, 64 * 1024 * 1024}, Scope::agreed,
      "the four slots together by which a rank's GPU gives bytes to the others of its host, if the path is host or "
      "peer. By peer ReduceScatter takes a fourth of it more for each peer; more than 64 MiB in all are refused"},
     {"FCCL_CUDA_QUEUE", Number{&Settings::cuda_queue_entries, 32, 1000}, Scope::local,

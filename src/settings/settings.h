@@ -39,6 +39,7 @@ struct Settings {
   std::string algorithm;
   std::string cuda_path = "auto";
   size_t cuda_buffer_bytes = 32 * 1024 * 1024;
+  static constexpr size_t kCudaLandingStep = 16384;  // cuda_landing_bytes is a multiple of it
   size_t cuda_landing_bytes = 16 * 1024 * 1024;
   size_t cuda_queue_entries = 256;
   size_t cuda_blocks = 8;
