@@ -162,25 +162,32 @@ def mutated(mutant: Mutant, source: Path) -> Iterator[None]:
         path.write_text(text)
 
 
+def failure_in(
+    source: Path, tests: dict[str, list[Test]], programs: list[str], name_part: str
+) -> tuple[Test, str] | None:
+    """The first failure of these programs' tests whose names contain `name_part`."""
+    build(source, programs)
+    chosen = [test for program in programs for test in tests[program] if name_part in test.name]
+    return first_failure(chosen, source)
+
+
 def killer_of(mutant: Mutant, source: Path, tests: dict[str, list[Test]]) -> str | None:
     """The name of a test that fails with the mutant and passes without it."""
     nearest = NEAREST.get(Path(mutant.path).parts[1], [])
     others = [program for program in PROGRAMS if program not in nearest]
-    rounds = [(nearest, ""), (others, "")]
+    # Most mutants die of the first program, and then the others need not be built.
+    rounds = [*(([program], "") for program in nearest), (others, "")]
     if mutant.suspect:
         suspects = [each for each in PROGRAMS if any(mutant.suspect in test.name for test in tests[each])]
         rounds.insert(0, (suspects, mutant.suspect))
-    for programs, name_part in rounds:
-        with mutated(mutant, source):
-            build(source, programs)
-            chosen = [test for program in programs for test in tests[program] if name_part in test.name]
-            found = first_failure(chosen, source)
-        if found:
-            test, name = found
-            if failure_of(test, ROOT, *only(test, name)):
-                sys.exit(f"{name} fails without any mutant, too")
-            return name
-    return None
+    with mutated(mutant, source):
+        found = next(filter(None, (failure_in(source, tests, *round) for round in rounds)), None)
+    if not found:
+        return None
+    test, name = found
+    if failure_of(test, ROOT, *only(test, name)):
+        sys.exit(f"{name} fails without any mutant, too")
+    return name
 
 
 def main() -> int:
