@@ -21,7 +21,8 @@ from mutants import MUTANTS, Mutant
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = [
     *("CMakeLists.txt", "CMakePresets.json"),
-    *("cmake", "include", "perf_tests", "plugins", "src", "tests", "tools", "torch_backend"),
+    *("cmake", "docs", "examples", "include", "perf_tests", "plugins", "src", "tests", "tools"),
+    "torch_backend",
 ]
 # The test programs that stand nearest to each room which mutants are in.
 NEAREST = {
