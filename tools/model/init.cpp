@@ -17,6 +17,8 @@ namespace {
 
 // docs/explanation/init.md: libfabric, once for each process.
 constexpr double kNetworkLibrarySeconds = 0.3;
+// The plug-in puts so many bytes before a rail's name in libfabric (plugins/ofi/address.cpp).
+constexpr std::size_t kHeaderOfName = 32;
 // The messages of a handshake, which each end takes or sends.
 constexpr int kOfHandshake = 4;
 
@@ -56,7 +58,7 @@ Introduction introduction_of(const InitShape& shape, int members) {
                             .immediate_bits = 32,
                             .rails = shape.rails_of_rank};
   for (int rail = 0; rail < shape.rails_of_rank; ++rail)
-    introduction.rail[static_cast<std::size_t>(rail)].address_bytes = static_cast<uint32_t>(shape.rail_address_bytes);
+    introduction.rail[static_cast<std::size_t>(rail)].address_bytes = static_cast<uint32_t>(kHeaderOfName + shape.name_bytes);
   return introduction;
 }
 

@@ -14,7 +14,7 @@ struct InitShape {
   int ranks_per_host;
   std::string provider;
   int rails_of_rank;
-  std::size_t rail_address_bytes;  // of the provider
+  std::size_t name_bytes;  // of a rail in libfabric
 
   int ranks() const { return hosts * ranks_per_host; }
 };
