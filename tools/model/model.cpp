@@ -31,7 +31,7 @@ constexpr int kFewHosts[] = {2, 8, 32, 512};
 struct Size {
   const char* name;
   double bytes;
-  double PublishedRow::*published;
+  double PublishedRow::* published;
 };
 constexpr Size kSizes[] = {{"64M", 64 << 20, &PublishedRow::of_64m},
                            {"256M", 256 << 20, &PublishedRow::of_256m},
