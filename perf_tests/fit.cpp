@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
@@ -67,6 +68,13 @@ std::vector<Logarithms> directions() {
   return all;
 }
 
+// Returns how many hosts a rank tells of a call under the costs that force the plans: by dissemination where it can save
+// messages.
+int entries_among(int hosts) {
+  constexpr int kMostToEach = 3;
+  return hosts <= kMostToEach ? hosts - 1 : static_cast<int>(std::bit_width(static_cast<unsigned>(hosts - 1)));
+}
+
 struct Found {
   Logarithms place;
   double misfit;
@@ -95,7 +103,7 @@ Found search(const std::vector<Point>& points, const Logarithms& start) {
 Load all_gather_load(const Hosts& hosts, double block_bytes, int slices) {
   const int others = hosts.hosts - 1;
   const double chunk = block_bytes * hosts.carried_blocks() * hosts.columns;
-  return {1, others, others, slices, chunk / hosts.rails, block_bytes * hosts.ranks, 0};
+  return {entries_among(hosts.hosts), 1, others, others, slices, chunk / hosts.rails, block_bytes * hosts.ranks, 0};
 }
 
 Load reduce_scatter_load(const Hosts& hosts, double block_bytes, int slices) {
@@ -106,7 +114,7 @@ Load reduce_scatter_load(const Hosts& hosts, double block_bytes, int slices) {
 
 Load broadcast_load(const Hosts& hosts, double bytes, int slices) {
   const int others = hosts.hosts - 1;
-  return {others, others, 1, slices, bytes / hosts.rails, bytes, 0};
+  return {entries_among(hosts.hosts), others, others, 1, slices, bytes / hosts.rails, bytes, 0};
 }
 
 double predict(const Load& load, const Costs& costs) {
@@ -116,7 +124,8 @@ double predict(const Load& load, const Costs& costs) {
   const double sent =
       load.rounds * (costs.message + chunk) + (load.messages - load.rounds) * root_of_squares(costs.message, chunk);
   const double share = static_cast<double>(load.rounds) / load.messages;
-  const double first = load.rounds * costs.latency + sent + added + share * copied + (1 - share) * std::max(0.0, copied - sent);
+  const double first = load.entries * costs.message + load.rounds * costs.latency + sent + added + share * copied +
+                       (1 - share) * std::max(0.0, copied - sent);
   const double pace = std::hypot(load.messages_per_port * costs.message, load.messages_per_port * chunk, copied + added);
   return first + (load.slices - 1) * pace;
 }

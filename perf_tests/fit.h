@@ -35,6 +35,7 @@ inline constexpr int kMostSlices = 64;
 
 // The work of a call, from which its price follows. Bytes are those of the whole call, cut into slices of equal size.
 struct Load {
+  int entries;  // messages by which a rank tells the others of a call, ahead of the plan's
   int rounds;
   int messages;           // one after another, in a slice; each of one chunk
   int messages_per_port;  // through the busiest port, in a slice

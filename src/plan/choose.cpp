@@ -57,6 +57,7 @@ Choice Chooser::best_slices(int algorithm, const Request& request) const {
     const Time time = predict(request, algorithm_at(algorithm).cut, costs_[algorithm], shape_, slices);
     if (doublings == 0 || time.total() < best.time.total()) best = {algorithm, slices, time};
   }
+  best.time.message += seconds_of_entries(request.collective, shape_);
   return best;
 }
 

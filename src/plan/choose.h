@@ -14,7 +14,7 @@ bool has_algorithm(fcclColl_t collective);
 struct Choice {
   int algorithm;  // its index in the catalog
   int slices;
-  Time time;
+  Time time;  // of the call, with its entries
 };
 
 // The way that a call takes: with the entries by which hosts tell each other of it, or by a plan.

@@ -97,6 +97,12 @@ Time predict(const Request& request, Cut cut, const Cost& cost, const Shape& sha
   return time;
 }
 
+double seconds_of_entries(fcclColl_t collective, const Shape& shape) {
+  const EntryRounds entries =
+      EntryRounds::of_call(shape.hosts, row_of(collective), std::nullopt, kPayloadBytes, shape.constants);
+  return entries.count() * shape.constants.message;
+}
+
 std::optional<WithEntries> predict_with_entries(const Request& request, const Shape& shape) {
   const Collective& row = row_of(request.collective);
   const double bytes = chunk_bytes(request, Cut::whole, shape) / shape.columns;

@@ -93,10 +93,14 @@ struct Time {
   double total() const { return latency + message + wire + host; }
 };
 
-// Predicts the time of a plan. Within a slice, one message is posted while the previous one is on the wire and the one before
-// that is copied within the host. Later slices follow at the joint pace of these three stages, close to that of the slowest.
-// The entries by which hosts tell each other of the call travel at the same time, and no plan's data comes before them.
+// Predicts the time of a plan alone. Within a slice, one message is posted while the previous one is on the wire and the one
+// before that is copied within the host. Later slices follow at the joint pace of these three stages, close to that of the
+// slowest.
 Time predict(const Request& request, Cut cut, const Cost& cost, const Shape& shape, int slices);
+
+// Returns the seconds that the entries, by which hosts tell each other of a call, add to every plan for it: those of their
+// messages, which a rank sends besides. Their latency passes beside the plan's, and no plan ends before all have heard.
+double seconds_of_entries(fcclColl_t collective, const Shape& shape);
 
 // A call whose content travels with the entries: the rounds of messages that follow each other, and the time.
 struct WithEntries {

@@ -1,9 +1,11 @@
 // Compares the price, costs and plans that --calibrate of the perf binaries uses with the library's own.
 #include <gtest/gtest.h>
 
+#include "base/collective.h"
 #include "fit.h"
 #include "plan/catalog.h"
 #include "plan/choose.h"
+#include "plan/entry_rounds.h"
 #include "topology/costs.h"
 
 namespace fccl::core::plan {
@@ -50,9 +52,21 @@ TEST(Calibration, predicts_what_the_library_predicts) {
             const size_t place = place_of(kind);
             const Time time =
                 predict({kind.collective, bytes}, kCatalog<Price>[place].cut, price_catalog(hosts.hosts)[place], shape, slices);
-            const double known = perf::predict(kind.load(hosts, bytes, slices), known_as(constants));
-            EXPECT_NEAR(known / time.total(), 1, 1e-9) << kind.algorithm << " of " << bytes << " in " << slices;
+            const perf::Load load = kind.load(hosts, bytes, slices);
+            const double known = perf::predict(load, known_as(constants));
+            EXPECT_NEAR(known / (time.total() + load.entries * constants.message), 1, 1e-9)
+                << kind.algorithm << " of " << bytes << " in " << slices;
           }
+}
+
+TEST(Calibration, counts_the_entries_of_the_plans_that_it_forces) {
+  for (const perf::Hosts& hosts : shapes())
+    for (const Kind& kind : kKinds)
+      for (const char* forced : {perf::kOneSlice, perf::kManySlices}) {
+        const auto entries = EntryRounds::of_call(hosts.hosts, row_of(kind.collective), std::nullopt, kPayloadBytes,
+                                                  parse_costs(forced)->constants);
+        EXPECT_EQ(kind.load(hosts, 1e6, 1).entries, entries.count()) << kind.algorithm << " of " << hosts.hosts;
+      }
 }
 
 TEST(Calibration, text_is_read_by_the_library) {

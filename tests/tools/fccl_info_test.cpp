@@ -166,10 +166,10 @@ AllGather of 8 KiB on 3 hosts x 2 ranks, 1 rail per host
 at least 32 KiB through a host's interfaces in one direction, which take 32.8 us
 
     algorithm  rounds slices  predicted us      latency     messages         wire         host
- -> pairwise        1      4          71.7         10.0          2.0         21.6         38.0
-    bruck           2      8          85.8         20.0          5.7         19.4         40.7
+ -> pairwise        1      4          73.7         10.0          4.0         21.6         38.0
+    bruck           2      8          87.8         20.0          7.7         19.4         40.7
 
-pairwise in 4 slices: 71.7 us, 53 percent of it the host; 2.19 of the least time on the wire
+pairwise in 4 slices: 73.7 us, 52 percent of it the host; 2.25 of the least time on the wire
 
 rails between host0 and host1
     column 0, rank 0 to rank 2: nic0-nic0

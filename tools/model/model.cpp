@@ -7,11 +7,14 @@
 #include <iostream>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/call.h"
+#include "model/against_measured.h"
+#include "model/init.h"
 #include "model/machine.h"
 #include "model/nccl_ring.h"
 #include "model/published.h"
@@ -23,6 +26,7 @@ namespace fccl::core::model {
 namespace {
 
 constexpr int kHosts[] = {2, 4, 8, 16, 32, 128, 512};
+constexpr int kFewHosts[] = {2, 8, 32, 512};
 
 struct Size {
   const char* name;
@@ -32,6 +36,7 @@ struct Size {
 constexpr Size kSizes[] = {{"64M", 64 << 20, &PublishedRow::of_64m},
                            {"256M", 256 << 20, &PublishedRow::of_256m},
                            {"1G", 1 << 30, &PublishedRow::of_1g}};
+constexpr Size kFewSizes[] = {kSizes[0], kSizes[2]};
 
 CostConstants costs_of(const Machine& machine) { return default_costs("efa", machine.nic_megabits).value(); }
 
@@ -83,14 +88,14 @@ std::string row_of(const Machine& machine, const Size& size, int hosts) {
                      milliseconds(ring.seconds), ring.protocol, found, plan_of(gather), plan_of(reduction));
 }
 
-std::string table_of(const Machine& machine) {
+std::string table_of(const Machine& machine, std::span<const Size> sizes, std::span<const int> all_hosts) {
   std::string text = fmt::format(
       "## {}\n\n{} NICs of {} Gbit/s and {} GPUs.\nFCCL's costs are `{}`.\n\n"
       "| size | GPUs | least | ring, published (error) | AllGather, FCCL | ReduceScatter, FCCL |\n"
       "|---|---|---|---|---|---|\n",
       machine.name, machine.nics, machine.nic_megabits / 1000, kGpus, to_text({costs_of(machine)}));
-  for (const Size& size : kSizes)
-    for (const int hosts : kHosts) text += row_of(machine, size, hosts);
+  for (const Size& size : sizes)
+    for (const int hosts : all_hosts) text += row_of(machine, size, hosts);
   return text + "\n";
 }
 
@@ -102,17 +107,31 @@ std::string all_reduce_of(int hosts, double bytes) {
   return fmt::format("{:.0f} {}, {}{}", way.time.total() * 1e6, largest_part(way.time), way.name, rounds);
 }
 
+// The seconds of an init, and what all its processes send.
+std::string init_of(int hosts) {
+  constexpr std::size_t kEfaName = 32;
+  const InitShape shape{hosts, kGpus, "efa", kP5.nics / kGpus, kEfaName};
+  const double megabytes = init_traffic(shape).bytes / 1e6;
+  return fmt::format("{:.2f} | {:.{}f}", init_seconds(shape, default_costs("tcp").value(), costs_of(kP5)), megabytes,
+                     megabytes < 10 ? 2 : 0);
+}
+
+constexpr const char* kLatencies = R"(## Short calls and init on p5.48xlarge
+
+**Modelled** are microseconds of one AllReduce, their largest part, and the way; for entries the rounds that follow each other.
+Short content [travels with the entries](../explanation/algorithms.md#the-price) by which hosts tell each other of a call.
+Modelled seconds of init count its [messages](../explanation/init.md) by tcp's costs, and 0.3 s of libfabric.
+They leave out what libfabric does for each peer, and late processes; *MB* are those that all processes send.
+
+| GPUs | 8 B | 4 KiB | 64 KiB | init, s | MB |
+|---|---|---|---|---|---|
+)";
+
 std::string latencies() {
-  std::string text =
-      "## Latency on p5.48xlarge\n\n"
-      "The table has microseconds of one AllReduce, their largest part, and the way; for entries the rounds that follow each "
-      "other.\n"
-      "Short content [travels with the entries](../explanation/algorithms.md#the-price) by which hosts tell each other of a "
-      "call.\n\n"
-      "| GPUs | 8 B | 4 KiB | 64 KiB |\n|---|---|---|---|\n";
+  std::string text = kLatencies;
   for (const int hosts : kHosts)
-    text += fmt::format("| {} | {} | {} | {} |\n", hosts * kGpus, all_reduce_of(hosts, 8), all_reduce_of(hosts, 4 << 10),
-                        all_reduce_of(hosts, 64 << 10));
+    text += fmt::format("| {} | {} | {} | {} | {} |\n", hosts * kGpus, all_reduce_of(hosts, 8), all_reduce_of(hosts, 4 << 10),
+                        all_reduce_of(hosts, 64 << 10), init_of(hosts));
   return text + "\n";
 }
 
@@ -131,7 +150,7 @@ constexpr const char* kPage = R"(# Modelled: p4d and p5 at 16 to 4096 GPUs
 
 For people who ask what to expect on p4d and p5.
 
-**FCCL has run nothing on this page on such machines: every time is a model's.**
+**FCCL has not run on such machines: every time of theirs is a model's.**
 Others measured the *published* times with NCCL.
 FCCL's times and the ring's come from two models that leave out different things: do not read their ratio as a speed-up.
 FCCL moves memory of CPUs today; its times are those of its plans between hosts for buffers in GPUs, if the costs hold.
@@ -151,7 +170,7 @@ Times are milliseconds of one AllGather or ReduceScatter; *least* and *ring* are
   Behind it stand its largest part, and the plan where that is not pairwise.
   The costs are p5's where there is a figure, and stand for p4d too, whose NVSwitch is slower and which has no RDMA write.
   The model leaves out waiting ranks, links that hosts share, and the posts of a message that is striped over NICs.
-  It was never compared with a measurement on such machines.
+  It was compared with measurements on emulated hosts alone, [below](#against-measured).
 
 )";
 
@@ -161,16 +180,10 @@ From `src/graph/tuning.cc` of NCCL 2.30.7 (5067397), for n GPUs on N hosts, in m
 
 ```text
 T = base + (n - N) max(nvlink, k overhead) + (N - 1) (network + f latency) + size (n - 1) / n / (share B)
-
-              LL    LL128   Simple
-base         6.6     14       8.4
-nvlink       0.6      1.9     3.4     a step within a host
-network      2.7      4      14       a step between hosts
-k            1        1       3       overhead: 1 with Intel's processors (p4d), 2 with AMD's (p5)
-f            1        1       2       latency: 75, which aws-ofi-nccl tells NCCL of p4d and p5 (src/platform-aws.cpp, 2daf7d3)
-share        0.5      0.92    1       LL at most 39 GB/s for 2 hosts and 20.4 for more (Intel), or 22.5 and 19 (AMD)
 ```
 
+`tools/model/nccl_ring.cpp` has the constants of each protocol.
+The latency is 75 us, which aws-ofi-nccl tells NCCL of p4d and p5 (`src/platform-aws.cpp`, 2daf7d3).
 B is the speed of a host's NICs, or that of a GPU's NVLinks (12 of 20 GB/s, or 18 of 20.6) if it is less (`src/graph/topo.h`).
 The formula stands for the rings that NCCL would find by a search on the machine.
 The fastest protocol stands for the choice of the plug-in's tuner.
@@ -181,7 +194,7 @@ The fastest protocol stands for the choice of the plug-in's tuner.
 
 int main() {
   using namespace fccl::core::model;
-  std::cout << fmt::format(fmt::runtime(kPage), errors_in_words()) << table_of(kP5) << table_of(kP4d) << latencies() << kFormula
-            << std::flush;
+  std::cout << fmt::format(fmt::runtime(kPage), errors_in_words()) << table_of(kP5, kSizes, kHosts)
+            << table_of(kP4d, kFewSizes, kFewHosts) << latencies() << against_measured() << kFormula << std::flush;
   return std::cout ? 0 : 1;
 }

@@ -196,7 +196,7 @@ TEST(Prediction, with_entries_is_of_what_one_column_gives_to_another_if_that_fit
   EXPECT_FALSE(predict_with_entries({fcclCollAllReduce, 8}, Shape::of_equal_hosts(1, 2, 1, kConstants)));
 }
 
-// So the prediction of a plan may leave out the entries.
+// So the entries add no latency to a plan.
 TEST(Prediction, of_every_plan_ends_no_earlier_than_all_hosts_are_known_to_have_made_the_call) {
   for (const double message : {0.0, 1e-6, 1e-5, 1e-4})
     for (int hosts : {2, 3, 4, 5, 8, 31, 64, 512})
@@ -211,6 +211,18 @@ TEST(Prediction, of_every_plan_ends_no_earlier_than_all_hosts_are_known_to_have_
                   told.seconds(constants))
             << algorithm.name << " of " << hosts;
       }
+}
+
+TEST(Prediction, of_the_entries_beside_a_plan_is_their_messages) {
+  CostConstants constants = kConstants;
+  const auto of = [&](int hosts) {
+    return seconds_of_entries(fcclCollAllReduce, Shape::of_equal_hosts(hosts, 8, 8, constants)) / constants.message;
+  };
+  EXPECT_DOUBLE_EQ(of(1), 0);
+  EXPECT_DOUBLE_EQ(of(3), 2);
+  EXPECT_DOUBLE_EQ(of(16), 15);  // by dissemination 4 (10 + 1) us, to each 10 + 15 us
+  constants.message = 1e-5;
+  EXPECT_DOUBLE_EQ(of(16), 4);
 }
 
 constexpr CostConstants kWireOnly{.latency = 0, .message = 0, .wire_byte = 1, .added_byte = 0, .host_byte = 0};

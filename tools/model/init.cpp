@@ -1,0 +1,121 @@
+// Makes the messages of an init, with names and addresses of a usual length.
+#include "model/init.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "bootstrap/messages.h"
+#include "channels/handshake.h"
+#include "creation/create_options.h"
+#include "creation/network.h"
+#include "host_link/link_messages.h"
+#include "plan/entry_rounds.h"
+
+namespace fccl::core::model {
+namespace {
+
+// docs/explanation/init.md: libfabric, once for each process.
+constexpr double kNetworkLibrarySeconds = 0.3;
+// The plug-in puts so many bytes before a rail's name in libfabric (plugins/ofi/address.cpp).
+constexpr std::size_t kHeaderOfName = 32;
+// The messages of a handshake, which each end takes or sends.
+constexpr int kOfHandshake = 4;
+
+double sealed(const std::string& message) { return static_cast<double>(sizeof(uint32_t) + message.size() + sizeof(Digest)); }
+
+constexpr double kHandshakeBytes = 2 * (kPreambleBytes + kProofBytes);
+
+Member member_of(const InitShape& shape, int rank) {
+  const std::string name =
+      fmt::format("ip-10-0-{:02}-{:03}", rank / shape.ranks_per_host / 256, rank / shape.ranks_per_host % 256);
+  return {.rank = rank,
+          .pid = 10'000 + rank,
+          .host = "01234567-89ab-cdef-0123-456789abcdef " + name + " ipc:[4026531839] pid:[4026531836] net:[4026531840]",
+          .host_name = name,
+          .listener = "0002f",
+          .address = rank == 0 ? "10.0.12.34:45678" : "",
+          .serves = rank == 0};
+}
+
+double hello_bytes(const InitShape& shape, int rank) {
+  return sealed(encode(Hello{member_of(shape, rank), shape.ranks(), CreateOptions{}.agreement()}));
+}
+
+double roster_bytes(const InitShape& shape) {
+  Roster roster;
+  for (int rank = 0; rank < shape.ranks(); ++rank) roster.members.push_back(member_of(shape, rank));
+  return sealed(encode(roster));
+}
+
+// Returns what a lane between so many members says of itself.
+Introduction introduction_of(const InitShape& shape, int members) {
+  Introduction introduction{.members = members,
+                            .window = 8,
+                            .slot_bytes = 1 << 20,
+                            .write_bytes = 1 << 20,
+                            .payload_bytes = plan::kPayloadBytes,
+                            .immediate_bits = 32,
+                            .rails = shape.rails_of_rank};
+  for (int rail = 0; rail < shape.rails_of_rank; ++rail)
+    introduction.rail[static_cast<std::size_t>(rail)].address_bytes = static_cast<uint32_t>(kHeaderOfName + shape.name_bytes);
+  return introduction;
+}
+
+// What a leader tells the hub in the two exchanges, of all ranks of its host.
+std::vector<std::string> blobs_of_host(const InitShape& shape) {
+  std::string lanes, transfers;
+  append(lanes, NetworkEnd{shape.provider, shape.ranks_per_host * shape.rails_of_rank, {}});
+  for (int lane = 0; lane < kLanes; ++lane) append(lanes, introduction_of(shape, shape.hosts));
+  append(transfers, RankEnd{introduction_of(shape, shape.ranks()), {}});
+  std::vector<std::string> blobs(2);
+  for (int rank = 0; rank < shape.ranks_per_host; ++rank) {
+    blobs[0] += lanes;
+    blobs[1] += transfers;
+  }
+  return blobs;
+}
+
+// What goes between the hub and one other leader in both exchanges.
+double exchanged_bytes(const InitShape& shape) {
+  double bytes = 0;
+  for (const std::string& blob : blobs_of_host(shape))
+    bytes += sealed(encode_link(Blob{blob})) +
+             sealed(encode_link(Blobs{std::vector<std::string>(static_cast<std::size_t>(shape.hosts), blob)}));
+  return bytes;
+}
+
+}  // namespace
+
+// Each rank says hello, hears the roster and says farewell; each host's leader hands out the segment; the other leaders tell
+// the hub two blobs and hear two.
+InitTraffic init_traffic(const InitShape& shape) {
+  const int ranks = shape.ranks(), others = shape.hosts - 1;
+  const int handed_out = shape.hosts * (shape.ranks_per_host - 1);
+  InitTraffic traffic;
+  traffic.messages = 3 * ranks + handed_out + 4 * others;
+  for (int rank = 0; rank < ranks; ++rank) traffic.bytes += hello_bytes(shape, rank);
+  traffic.bytes += ranks * sealed(encode(Farewell{})) + shape.ranks_per_host * sealed(encode(SharedRoster{1})) +
+                   (ranks - shape.ranks_per_host) * roster_bytes(shape) + handed_out * sealed({}) +
+                   (ranks + handed_out + others) * kHandshakeBytes;
+  if (others > 0) traffic.bytes += others * exchanged_bytes(shape);
+  return traffic;
+}
+
+double init_seconds(const InitShape& shape, const CostConstants& bootstrap, const CostConstants& wire) {
+  const int ranks = shape.ranks(), others = shape.hosts - 1;
+  const auto talk = [&](int in_turn, double messages, double bytes) {
+    return in_turn * bootstrap.latency + messages * bootstrap.message + bytes * bootstrap.wire_byte;
+  };
+  // A connection takes a way to and fro, and so do the preambles and the proofs.
+  constexpr int kToMeet = 6;
+  const double roster = talk(kToMeet + 2, ranks * (kOfHandshake + 2), (ranks - shape.ranks_per_host) * roster_bytes(shape));
+  const double segment = talk(kToMeet + 1, (shape.ranks_per_host - 1) * (kOfHandshake + 1), 0);
+  if (others == 0) return roster + segment;
+  const double network = talk(kToMeet, others * kOfHandshake, 0) + kNetworkLibrarySeconds;
+  const double hosts = talk(4, others * 4, others * exchanged_bytes(shape));
+  const double barrier = plan::EntryRounds(shape.hosts, false).seconds(wire);
+  return roster + segment + network + hosts + barrier;
+}
+
+}  // namespace fccl::core::model
