@@ -302,7 +302,7 @@ typedef struct {
   size_t filled;        /* memory that it occupies, including freed allocations that are kept */
   size_t reserved;      /* addresses */
   size_t gatherSlots;   /* slots of this process's communicators of CUDA memory for AllGather and Broadcast, of GPUs or host */
-  size_t pairSlots;     /* slots for ReduceScatter, in the memory of GPUs */
+  size_t pairSlots;     /* slots for reductions, in the memory of GPUs */
 } fcclMemUsage_t;
 
 FCCL_API fcclResult_t fcclMemGetUsage(fcclMemUsage_t* usage);

@@ -18,11 +18,7 @@ constinit PerProcess<AllSlots> all_slots;
 }  // namespace
 
 LandingSlots::LandingSlots(size_t bytes, int rank, int ranks, Slots slots)
-    : bytes_(bytes),
-      kind_(slots),
-      rank_(rank),
-      rings_(slots == Slots::pair ? ranks - 1 : 1),
-      begins_(static_cast<size_t>(ranks)) {
+    : bytes_(bytes), kind_(slots), rank_(rank), rings_(slots == Slots::pair ? ranks : 1), begins_(static_cast<size_t>(ranks)) {
   all_slots.get().of(kind_).fetch_add(bytes_, std::memory_order_relaxed);
 }
 

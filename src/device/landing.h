@@ -23,10 +23,11 @@ struct LandingPlace {
 };
 
 // Slots are used in turn, by the numbers of a lane's steps. A rank writes its own gather slots, and all peers read them. It
-// has a ring of pair slots for each peer; the peer's GPU alone writes these, and its own reads them. A DeviceLane owns a
-// landing, and destroys it when its queue is idle: no GPU of this process writes to the rank's own slots any more. A peer's GPU
-// may still read them, after a failure; so their pages stay as long as a peer has them. Where slots lie, a maker decides:
-// HostLanding or PeerLanding. Making one, reach and the destructor are set-up functions of the device.
+// has a ring of pair slots for each peer; the peer's GPU alone writes these, and its own reads them. One more ring has the
+// rank's results, which its GPU writes and all peers read. A DeviceLane owns a landing, and destroys it when its queue is idle:
+// no GPU of this process writes to the rank's own slots any more. A peer's GPU may still read them, after a failure; so their
+// pages stay as long as a peer has them. Where slots lie, a maker decides: HostLanding or PeerLanding. Making one, reach and
+// the destructor are set-up functions of the device.
 class LandingSlots {
  public:
   static constexpr uint64_t kSlots = 4;
@@ -64,11 +65,11 @@ class LandingSlots {
   // Return a rank's slot of a step, as its GPU finds it, and as this process does if slots lie in host memory. A peer's may
   // only be read.
   std::byte* device_slot(int rank, uint64_t step) const { return begins_[rank].on_gpu + step % kSlots * slot_bytes(); }
-  // Returns the pair slot at rank `owner` that rank `source` fills.
+  // Returns the pair slot at rank `owner` that rank `source` fills; that of the owner itself is for its results.
   std::byte* device_pair_slot(int owner, int source, uint64_t step) const {
-    const auto ring = static_cast<uint64_t>(source < owner ? source : source - 1);
-    return begins_[owner].on_gpu + (ring * kSlots + step % kSlots) * slot_bytes();
+    return begins_[owner].on_gpu + (static_cast<uint64_t>(source) * kSlots + step % kSlots) * slot_bytes();
   }
+  std::byte* device_result_slot(int rank, uint64_t step) const { return device_pair_slot(rank, rank, step); }
   bool is_on_host() const { return begins_[rank_].on_host != nullptr; }
   std::byte* slot(int rank, uint64_t step) const { return begins_[rank].on_host + step % kSlots * slot_bytes(); }
 
@@ -80,7 +81,7 @@ class LandingSlots {
   };
 
   // `bytes`: of all slots of a rank, a multiple of those of a ring. There is one ring of gather slots, or of pair slots one for
-  // each peer.
+  // each rank.
   LandingSlots(size_t bytes, int rank, int ranks, Slots slots = Slots::gather);
   size_t bytes() const { return bytes_; }
   void set_begin(int rank, const Begin& begin) { begins_[rank] = begin; }

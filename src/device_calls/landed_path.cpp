@@ -64,7 +64,7 @@ Result<void> LandedPath::check_memory() const {
   size_t fits = gathers.bytes;
   while (fits + ReduceSteps::bytes_of_slots(fits, ranks) > LandingSlots::kMostBytes) fits -= Settings::kCudaLandingStep;
   return fail(fcclInvalidUsage,
-              fmt::format("FCCL_CUDA_LANDING={} takes {} bytes of slots for AllGather and Broadcast, and {} for ReduceScatter "
+              fmt::format("FCCL_CUDA_LANDING={} takes {} bytes of slots for AllGather and Broadcast, and {} for reductions "
                           "among {} ranks by FCCL_CUDA_PATH=peer; together they may take {} bytes of a GPU: give {} or less",
                           gathers.bytes, gathers.bytes, pairs.bytes, ranks, LandingSlots::kMostBytes, fits));
 }
@@ -98,7 +98,7 @@ bool LandedPath::is_landed(const Call& call) const {
   const int ranks = state_.columns->ranks();
   const OfLane& pairs = lanes_[kPairLane];
   if (!s.row().reduces) return Steps::serve(s) && s.count > 0;
-  return pairs.bytes > 0 && ReduceSteps::serve(s, ranks, pairs.bytes / LandingSlots::kSlots / static_cast<size_t>(ranks - 1));
+  return pairs.bytes > 0 && ReduceSteps::serve(s, ranks, pairs.bytes / LandingSlots::kSlots / static_cast<size_t>(ranks));
 }
 
 Result<void> LandedPath::check(const Call& call) const {
@@ -119,7 +119,7 @@ Result<void> LandedPath::run(const Issue& issue, const AwaitRoom& await_room) {
     GatherProgram program(lane, steps);
     return enqueue(issue, program, await_room);
   }
-  const ReduceSteps steps(call, landing.rank(), landing.slot_bytes());
+  const ReduceSteps steps(call, landing.rank(), landing.ranks(), landing.slot_bytes());
   if (issue.on_host.any())
     return run_here(issue, steps.count(), await_room,
                     [&](StepsOnThread& thread, uint64_t first_step) { return thread.run(steps, first_step, blocks_); });

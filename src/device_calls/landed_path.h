@@ -22,7 +22,7 @@ struct Task;
 enum class LandingKind : uint8_t;
 
 // A communicator's DevicePath owns it. The thread that issues calls uses it. Gathers go by slots of the gather lane, and
-// reductions that scatter by pair slots of the pair lane, in the memory of GPUs alone.
+// reductions for all ranks by pair slots of the pair lane, in the memory of GPUs alone.
 class LandedPath {
  public:
   // A call that is being issued. `scalar`: as DevicePath has it.

@@ -30,7 +30,10 @@ Result<void> StepsOnThread::run(const Steps& steps, uint64_t first_step) {
 Result<void> StepsOnThread::run(const ReduceSteps& steps, uint64_t first_step, int blocks) {
   return run(
       steps.count(), first_step, [&](uint64_t step, uint64_t number) { return put_for_peers(steps, step, number); },
-      [&](uint64_t step, uint64_t number) { return add(steps, step, number, blocks); });
+      [&](uint64_t step, uint64_t number) -> Result<void> {
+        FCCL_TRY(add(steps, step, number, blocks));
+        return steps.shares_results() && step > 0 ? take_results(steps, step - 1, number - 1) : Result<void>{};
+      });
 }
 
 Result<void> StepsOnThread::run(uint64_t count, uint64_t first_step, const DoStep& fill, const DoStep& empty) {
@@ -84,23 +87,37 @@ Result<void> StepsOnThread::put_for_peers(const ReduceSteps& steps, uint64_t ste
 }
 
 // A kernel gets the addresses of the GPU alone: the input comes into the first half of the lane's buffer, and the result into
-// the second.
+// the second, if it belongs on the host.
 Result<void> StepsOnThread::add(const ReduceSteps& steps, uint64_t step, uint64_t number, int blocks) {
   const Signature& s = steps.signature();
   std::byte* const buffer = lane_.memory().buffer(0);
   std::byte* const on_gpu = lane_.memory().device_address(buffer);
   const size_t half = buffer_bytes_ / 2, most = half / size_of(fcclFloat32);
+  const bool to_host = on_host_.output && !steps.shares_results();
+  const int me = lane_.landing()->rank();
+  std::byte* const results = steps.shares_results() ? lane_.landing()->device_result_slot(me, number) : steps.result(step);
   for (size_t first = 0; first < steps.elements(step); first += most) {
     const size_t count = std::min(most, steps.elements(step) - first);
     const std::byte* own = steps.kept(step) + first * size_of(s.dtype);
-    std::byte* const result = steps.result(step) + first * size_of(s.result_type());
+    std::byte* const result = results + first * size_of(s.result_type());
     if (on_host_.input) {
       copy_here(buffer, own, count * size_of(s.dtype));
       own = on_gpu;
     }
-    FCCL_TRY(enqueue_sum(lane_, s, number, {own, on_host_.output ? on_gpu + half : result, first, count, blocks}));
+    FCCL_TRY(enqueue_sum(lane_, s, number, {own, to_host ? on_gpu + half : result, first, count, blocks}));
     FCCL_TRY(await_own_gpu());
-    if (on_host_.output) copy_here(result, buffer + half, count * size_of(s.result_type()));
+    if (to_host) copy_here(result, buffer + half, count * size_of(s.result_type()));
+  }
+  return {};
+}
+
+Result<void> StepsOnThread::take_results(const ReduceSteps& steps, uint64_t step, uint64_t number) {
+  const LandingSlots& landing = *lane_.landing();
+  FCCL_TRY(await_word(lane_.words().steps.all_taken, number + 1));
+  for (int i = 1; i <= landing.ranks(); ++i) {
+    const int rank = (landing.rank() + i) % landing.ranks();
+    const Copy copy = steps.taken(step, rank, landing.device_result_slot(rank, number));
+    FCCL_TRY(copy_part(copy, {.from = false, .to = on_host_.output}));
   }
   return {};
 }

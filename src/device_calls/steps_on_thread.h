@@ -59,6 +59,7 @@ class StepsOnThread {
   Result<void> take_gathered(const Steps& steps, uint64_t step, uint64_t number);
   Result<void> put_for_peers(const ReduceSteps& steps, uint64_t step, uint64_t number);
   Result<void> add(const ReduceSteps& steps, uint64_t step, uint64_t number, int blocks);
+  Result<void> take_results(const ReduceSteps& steps, uint64_t step, uint64_t number);
   Result<void> copy_part(const Copy& copy, const OnHost& on_host);
   Result<void> copy_and_wait(const Copy& copy);
   void copy_here(void* to, const void* from, size_t bytes);

@@ -1,4 +1,5 @@
-// ReduceSteps: cuts one rank's part of a ReduceScatter into steps of a pair slot each, and lists what each step moves and adds.
+// ReduceSteps: cuts one rank's part of a sum over all ranks into steps of a pair slot each, and lists what each step moves and
+// adds.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +12,12 @@
 namespace fccl::core {
 
 // Each rank puts its next piece of every peer's block into its slot at that peer, and adds what the peers have put there to its
-// own piece. All ranks cut alike, because only the signature and the agreed bytes of a slot decide. A value; any thread may
-// ask.
+// own piece. The blocks of an AllReduce are equal shares of the vector, the last ones shorter or empty; each rank puts the
+// results of its own into a slot, and takes those of all ranks in the next step. All ranks cut alike, because only the
+// signature and the agreed bytes of a slot decide. A value; any thread may ask.
 class ReduceSteps {
  public:
-  ReduceSteps(const Call& call, int rank, size_t slot_bytes) : call_(call), rank_(rank), slot_bytes_(slot_bytes) {}
+  ReduceSteps(const Call& call, int rank, int ranks, size_t slot_bytes);
 
   // Returns the bytes of a rank's pair slots, given those of its gather slots.
   static size_t bytes_of_slots(size_t gather_bytes, int ranks);
@@ -23,21 +25,26 @@ class ReduceSteps {
   static bool serve(const Signature& signature, int ranks, size_t slot_bytes);
 
   const Signature& signature() const { return call_.signature; }
+  // True if each rank takes the results of all, in the step after that in which they are added.
+  bool shares_results() const { return call_.signature.row().output == call_.signature.row().input; }
   uint64_t count() const;
   // Returns the copy from this rank's input into its slot at a peer.
   Copy given(uint64_t step, int peer, std::byte* slot) const;
-  // Return this rank's own input of a step, the place of the result, and their elements.
-  const std::byte* kept(uint64_t step) const;
+  // Return this rank's own input of a step, the place of the result in its output, and their elements.
+  const std::byte* kept(uint64_t step) const { return input(rank_, step); }
   std::byte* result(uint64_t step) const;
-  size_t elements(uint64_t step) const;
+  size_t elements(uint64_t step) const { return elements(rank_, step); }
+  // Returns the copy from a rank's slot, which has its results of the step, into this rank's output.
+  Copy taken(uint64_t step, int from, const std::byte* slot) const;
 
  private:
-  size_t most_elements() const { return slot_bytes_ / size_of(call_.signature.dtype); }
+  size_t elements(int block, uint64_t step) const;
   const std::byte* input(int block, uint64_t step) const;
 
   Call call_;
   int rank_;
-  size_t slot_bytes_;
+  Layout blocks_;  // of the input
+  size_t most_;    // elements of a step
 };
 
 // The elements of a step that a kernel adds, from `first` on: where this rank's own lie, and the place of the result.

@@ -9,18 +9,14 @@ constexpr size_t kWordsOfStep = 4;
 
 }  // namespace
 
-StepProgram::StepProgram(DeviceLane& lane, uint64_t steps)
+// One word says that the call is reached.
+StepProgram::StepProgram(DeviceLane& lane, uint64_t steps, size_t entries)
     : lane_(lane),
       words_(lane.words().steps),
       count_(steps),
       number_(lane.take_numbers(1)),
       first_step_(lane.take_steps(steps)),
-      room_(lane, entries()) {}
-
-// One word says that the call is reached.
-size_t StepProgram::entries() const {
-  return kEntriesOfEnds + 1 + count_ * (kWordsOfStep + 1 + static_cast<size_t>(landing().ranks()));
-}
+      room_(lane, kEntriesOfEnds + 1 + steps * (kWordsOfStep + entries)) {}
 
 Result<void> StepProgram::write(DeviceWord& word, uint64_t value) {
   FCCL_TRY(make_room(1));
@@ -85,9 +81,26 @@ Result<void> ReduceProgram::fill(uint64_t step, uint64_t number) {
 }
 
 Result<void> ReduceProgram::empty(uint64_t step, uint64_t number) {
+  FCCL_TRY(add(step, number));
+  return steps_.shares_results() && step > 0 ? take_results(step - 1, number - 1) : Result<void>{};
+}
+
+Result<void> ReduceProgram::add(uint64_t step, uint64_t number) {
+  const size_t elements = steps_.elements(step);
+  if (elements == 0) return {};
+  std::byte* const out = steps_.shares_results() ? landing().device_result_slot(landing().rank(), number) : steps_.result(step);
   FCCL_TRY(make_room(1));
-  const StepSum sum{steps_.kept(step), steps_.result(step), 0, steps_.elements(step), blocks_};
-  return enqueue_sum(lane(), steps_.signature(), number, sum);
+  return enqueue_sum(lane(), steps_.signature(), number, {steps_.kept(step), out, 0, elements, blocks_});
+}
+
+Result<void> ReduceProgram::take_results(uint64_t step, uint64_t number) {
+  const int me = landing().rank(), ranks = landing().ranks();
+  FCCL_TRY(await_all_taken(number + 1));
+  for (int i = 1; i <= ranks; ++i) {
+    const int rank = (me + i) % ranks;
+    FCCL_TRY(copy(steps_.taken(step, rank, landing().device_result_slot(rank, number))));
+  }
+  return {};
 }
 
 }  // namespace fccl::core

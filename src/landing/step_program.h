@@ -47,8 +47,8 @@ class StepProgram {
   void end() { lane_.end_program(number_); }
 
  protected:
-  // A step takes at most one entry for each rank and one more, beside its words.
-  StepProgram(DeviceLane& lane, uint64_t steps);
+  // `entries`: the most that a step takes beside the words above.
+  StepProgram(DeviceLane& lane, uint64_t steps, size_t entries);
   // The entries of one step, which has this number on the lane.
   virtual Result<void> fill(uint64_t step, uint64_t number) = 0;
   virtual Result<void> empty(uint64_t step, uint64_t number) = 0;
@@ -57,9 +57,10 @@ class StepProgram {
   const LandingSlots& landing() const { return *lane_.landing(); }
   Result<void> make_room(size_t entries) { return room_.make(entries, *await_room_); }
   Result<void> copy(const Copy& copy);
+  // Waits until all ranks have consumed all steps before the one that has this number.
+  Result<void> await_all_taken(uint64_t number) { return await(words_.all_taken, number); }
 
  private:
-  size_t entries() const;
   Result<void> produce(uint64_t step);
   Result<void> consume(uint64_t step);
   Result<void> write(DeviceWord& word, uint64_t value);
@@ -77,7 +78,8 @@ class StepProgram {
 // Fills this rank's slot, and empties each peer's, the next rank's first.
 class GatherProgram final : public StepProgram {
  public:
-  GatherProgram(DeviceLane& lane, const Steps& steps) : StepProgram(lane, steps.count()), steps_(steps) {}
+  GatherProgram(DeviceLane& lane, const Steps& steps)
+      : StepProgram(lane, steps.count(), static_cast<size_t>(lane.landing()->ranks()) + 1), steps_(steps) {}
 
  private:
   Result<void> fill(uint64_t step, uint64_t number) override;
@@ -87,15 +89,21 @@ class GatherProgram final : public StepProgram {
 };
 
 // Fills this rank's slot at each peer, and adds what the peers have put into its own ones by a kernel of at most so many
-// blocks.
+// blocks. Where all ranks take the results, step s > 0 goes on behind its sum:
+//   wait for all_taken q+s; take what each rank has added in step s-1
+// It adds into the slot that had the results of step s-4. All ranks took those in step s-3, for which step s-1 has waited.
 class ReduceProgram final : public StepProgram {
  public:
   ReduceProgram(DeviceLane& lane, const ReduceSteps& steps, int blocks)
-      : StepProgram(lane, steps.count()), steps_(steps), blocks_(blocks) {}
+      : StepProgram(lane, steps.count(), (steps.shares_results() ? 2 : 1) * static_cast<size_t>(lane.landing()->ranks()) + 1),
+        steps_(steps),
+        blocks_(blocks) {}
 
  private:
   Result<void> fill(uint64_t step, uint64_t number) override;
   Result<void> empty(uint64_t step, uint64_t number) override;
+  Result<void> add(uint64_t step, uint64_t number);
+  Result<void> take_results(uint64_t step, uint64_t number);
 
   const ReduceSteps& steps_;
   int blocks_;

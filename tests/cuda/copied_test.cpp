@@ -48,9 +48,9 @@ TEST(CudaCopied, bytes_are_none_where_gpus_move_and_add_all) {
   const Setting path("FCCL_CUDA_PATH", "peer"), slots("FCCL_CUDA_LANDING", kSmallSlots);
   run_on_gpus({.ranks = kRanks, .gpus = kRanks}, [](CudaSeat& seat) {
     const Comm comm(seat.seat(), config_of_cuda_tests());
-    for (const fcclColl_t collective : {fcclCollAllGather, fcclCollBroadcast, fcclCollReduceScatter})
+    for (const fcclColl_t collective : {fcclCollAllGather, fcclCollBroadcast, fcclCollReduceScatter, fcclCollAllReduce})
       EXPECT_EQ(copied_by_calls(seat, comm, collective), 0U) << collective;
-    EXPECT_GT(copied_by_calls(seat, comm, fcclCollAllReduce), 0U);
+    EXPECT_GT(copied_by_calls(seat, comm, fcclCollReduce), 0U);
     EXPECT_TRUE(succeeded(fcclCommFinalize(comm)));
   });
 }

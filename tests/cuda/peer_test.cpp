@@ -75,7 +75,7 @@ TEST(CudaPeer, slots_are_counted_while_their_communicators_live) {
         EXPECT_EQ(try_on_gpu({.collective = collective, .dtype = fcclFloat32, .count = 30'000}, seat, comm), "");
       seat.meet();
       EXPECT_EQ(slots_of_process().gatherSlots, kRanks * kSlots);
-      EXPECT_EQ(slots_of_process().pairSlots, kRanks * (kRanks - 1) * kSlots / 4);
+      EXPECT_EQ(slots_of_process().pairSlots, kRanks * kRanks * kSlots / 4);
       EXPECT_TRUE(succeeded(fcclCommFinalize(comm)));
       seat.meet();
     }
@@ -84,9 +84,9 @@ TEST(CudaPeer, slots_are_counted_while_their_communicators_live) {
   });
 }
 
-// Two ranks need a fourth more for ReduceScatter.
+// Two ranks need a half more for reductions.
 TEST(CudaPeer, slots_of_more_than_64_mib_in_all_are_refused_with_what_fits) {
-  constexpr size_t kMost = size_t{64} << 20, kMultiple = 16384, kFits = kMost / 5 * 4 / kMultiple * kMultiple;
+  constexpr size_t kMost = size_t{64} << 20, kMultiple = 16384, kFits = kMost / 3 * 2 / kMultiple * kMultiple;
   const Setting path("FCCL_CUDA_PATH", "peer");
   for (const size_t bytes : {kMost, kFits + kMultiple, kFits}) {
     const Setting slots("FCCL_CUDA_LANDING", std::to_string(bytes));
