@@ -24,21 +24,22 @@ constexpr int kTimeout = 250 * kSlowdown;
 // ReduceScatter by pair slots, or that of an AllReduce by them.
 enum class Subject { bounce, steps, sums, shared_sums };
 
-// Float32 elements of a call of two ranks. A block has five steps, one more than there are slots; an AllReduce has one more.
+// Float32 elements of a call of two ranks. A block has five steps, one more than there are slots, but
+// that of an AllReduce three, and the call one more, for results.
 struct Elements {
   size_t given, taken;
   size_t block;
 };
 
 constexpr Elements elements_of(Subject subject) {
-  constexpr size_t kGathered = 5 * 1024 - 7, kScattered = 5 * 256 - 7;
+  constexpr size_t kGathered = 5 * 1024 - 7, kScattered = 5 * 256 - 7, kShared = 2 * (3 * 256 - 7);
   switch (subject) {
     case Subject::steps:
       return {kGathered, 2 * kGathered, kGathered};
     case Subject::sums:
       return {2 * kScattered, kScattered, kScattered};
     case Subject::shared_sums:
-      return {2 * kScattered, 2 * kScattered, 2 * kScattered};
+      return {kShared, kShared, kShared};
     case Subject::bounce:
       break;
   }
@@ -239,10 +240,10 @@ bool is_asked_for(Kind said, size_t step) {
   return !is_implied(Kind::all_taken, (step + 4) % 5);
 }
 
-// What follows is of an AllReduce, which has six steps. The wait for results, behind a sum or where the last sum would be, is
+// What follows is of an AllReduce, which has four steps. The wait for results, behind a sum or where the last sum would be, is
 // never implied, and implies much: the peer's sum of step s came behind its filling of step s+2, and left the slot of step s.
 //   all_taken before a slot is filled  the results of the step three steps before were there
-//   all_done of steps 2 to 5           those of the step two steps before were
+//   all_done of steps 2 and 3          those of the step two steps before were
 bool waits_for_results(const std::vector<Entry>& program, size_t at) {
   return program[at].kind == Kind::all_taken && (program[at - 1].kind == Kind::sum || program[at - 1].kind == Kind::all_done);
 }
@@ -252,7 +253,7 @@ bool is_implied_with_results(const std::vector<Entry>& program, size_t at) {
   return (kind == Kind::all_taken && !waits_for_results(program, at)) || (kind == Kind::all_done && step_of(program, at) >= 2);
 }
 
-bool is_asked_for_with_results(Kind said, size_t step) { return said == Kind::done ? step < 2 : step < 5; }
+bool is_asked_for_with_results(Kind said, size_t step) { return said == Kind::done ? step < 2 : step < 3; }
 
 bool moves(Kind kind) { return kind == Kind::copy_in || kind == Kind::copy_out || kind == Kind::sum; }
 
@@ -280,7 +281,7 @@ bool is_right_with_results(const std::vector<Entry>& program, const Alteration& 
   // What a rank has taken, it waits for itself before the next step says more.
   if (alteration.how == How::drop) return implied || (kind == Kind::done && !is_last_of_its_kind(program, at));
   if (alteration.how == How::miscount)
-    return implied || kind == Kind::ready || (is_said && !is_asked_for_with_results(kind, (step + 1) % 6));
+    return implied || kind == Kind::ready || (is_said && !is_asked_for_with_results(kind, (step + 1) % 4));
   const Kind next = program[at + 1].kind;
   const bool waits_next = next == Kind::all_done || next == Kind::all_taken;
   if (moves(next)) return implied || moves(kind);
