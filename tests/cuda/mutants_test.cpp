@@ -20,23 +20,26 @@ constexpr int kCalls = 3;
 constexpr size_t kCount = 3 * 1024 - 7;  // float32 elements: three sub-calls
 constexpr int kTimeout = 250 * kSlowdown;
 
-// The program that is altered: that of an AllReduce by bounce, that of an AllGather in place by landing slots, or that of a
-// ReduceScatter by pair slots.
-enum class Subject { bounce, steps, sums };
+// The program that is altered: that of an AllReduce by bounce, that of an AllGather in place by landing slots, that of a
+// ReduceScatter by pair slots, or that of an AllReduce by them.
+enum class Subject { bounce, steps, sums, shared_sums };
 
-// Float32 elements of a call of two ranks. A block has five steps, one more than there are slots.
+// Float32 elements of a call of two ranks. A block has five steps, one more than there are slots, but
+// that of an AllReduce three, and the call one more, for results.
 struct Elements {
   size_t given, taken;
   size_t block;
 };
 
 constexpr Elements elements_of(Subject subject) {
-  constexpr size_t kGathered = 5 * 1024 - 7, kScattered = 5 * 256 - 7;
+  constexpr size_t kGathered = 5 * 1024 - 7, kScattered = 5 * 256 - 7, kShared = 2 * (3 * 256 - 7);
   switch (subject) {
     case Subject::steps:
       return {kGathered, 2 * kGathered, kGathered};
     case Subject::sums:
       return {2 * kScattered, kScattered, kScattered};
+    case Subject::shared_sums:
+      return {kShared, kShared, kShared};
     case Subject::bounce:
       break;
   }
@@ -220,8 +223,8 @@ size_t step_of(const std::vector<Entry>& program, size_t at) {
   return step;
 }
 
-// A program of five steps with four slots, filled two steps ahead, implies some of its own waits, by the order in which each
-// GPU works off its entries. Steps count from 0.
+// An AllGather or a ReduceScatter, a program of five steps with four slots, filled two steps ahead, implies some of its own
+// waits, by the order in which each GPU works off its entries. Steps count from 0.
 //   all_taken of step 0  the peer filled the last slot of the call before behind emptying the one that is filled now
 //   all_taken of step 3  the peer has filled its first slot of this call, behind the whole call before
 //   all_done of step 2   this GPU has filled its slot of step 4, so the peer has emptied that of step 0, behind filling that of
@@ -236,6 +239,21 @@ bool is_asked_for(Kind said, size_t step) {
   if (said == Kind::done) return !is_implied(Kind::all_done, step);
   return !is_implied(Kind::all_taken, (step + 4) % 5);
 }
+
+// What follows is of an AllReduce, which has four steps. The wait for results, behind a sum or where the last sum would be, is
+// never implied, and implies much: the peer's sum of step s came behind its filling of step s+2, and left the slot of step s.
+//   all_taken before a slot is filled  the results of the step three steps before were there
+//   all_done of steps 2 and 3          those of the step two steps before were
+bool waits_for_results(const std::vector<Entry>& program, size_t at) {
+  return program[at].kind == Kind::all_taken && (program[at - 1].kind == Kind::sum || program[at - 1].kind == Kind::all_done);
+}
+
+bool is_implied_with_results(const std::vector<Entry>& program, size_t at) {
+  const Kind kind = program[at].kind;
+  return (kind == Kind::all_taken && !waits_for_results(program, at)) || (kind == Kind::all_done && step_of(program, at) >= 2);
+}
+
+bool is_asked_for_with_results(Kind said, size_t step) { return said == Kind::done ? step < 2 : step < 3; }
 
 bool moves(Kind kind) { return kind == Kind::copy_in || kind == Kind::copy_out || kind == Kind::sum; }
 
@@ -254,6 +272,30 @@ bool is_right_of_steps(const std::vector<Entry>& program, const Alteration& alte
   const bool waits_next = next == Kind::all_done || next == Kind::all_taken;
   return ((is_said || kind == Kind::ready) && waits_next) || are(program, at, Kind::await, Kind::ready) ||
          are(program, at, Kind::taken, Kind::drained) || are(program, at, Kind::drained, Kind::record);
+}
+
+bool is_right_with_results(const std::vector<Entry>& program, const Alteration& alteration) {
+  const size_t at = alteration.entry, step = step_of(program, at);
+  const Kind kind = program[at].kind;
+  const bool is_said = kind == Kind::done || kind == Kind::taken, implied = is_implied_with_results(program, at);
+  // What a rank has taken, it waits for itself before the next step says more.
+  if (alteration.how == How::drop) return implied || (kind == Kind::done && !is_last_of_its_kind(program, at));
+  if (alteration.how == How::miscount)
+    return implied || kind == Kind::ready || (is_said && !is_asked_for_with_results(kind, (step + 1) % 4));
+  const Kind next = program[at + 1].kind;
+  const bool waits_next = next == Kind::all_done || next == Kind::all_taken;
+  if (moves(next)) return implied || moves(kind);
+  // The last copy of a step is that of the rank's own results, which no peer asks for.
+  if (moves(kind))
+    return waits_next || (next == Kind::taken ? kind != Kind::sum : !is_asked_for_with_results(next, step_of(program, at + 1)));
+  return ((is_said || kind == Kind::ready) && waits_next) || are(program, at, Kind::await, Kind::ready) ||
+         are(program, at, Kind::all_done, Kind::all_taken) || are(program, at, Kind::all_taken, Kind::done) ||
+         are(program, at, Kind::taken, Kind::drained) || are(program, at, Kind::drained, Kind::record);
+}
+
+bool is_right_of(Subject subject, const std::vector<Entry>& program, const Alteration& alteration) {
+  if (subject == Subject::bounce) return is_right(program, alteration);
+  return subject == Subject::shared_sums ? is_right_with_results(program, alteration) : is_right_of_steps(program, alteration);
 }
 
 std::string describe(const std::vector<Entry>& program, const Alteration& alteration) {
@@ -281,7 +323,11 @@ std::string name_of_campaign(const ::testing::TestParamInfo<Campaign>& info) {
   const char* const how = info.param.how == How::drop             ? "dropped"
                           : info.param.how == How::swap_with_next ? "moved"
                                                                   : "miscounted";
-  return std::string(info.param.subject == Subject::sums ? "sums" : info.param.path) + "_" + how;
+  const Subject subject = info.param.subject;
+  const char* const what = subject == Subject::sums          ? "sums"
+                           : subject == Subject::shared_sums ? "shared_sums"
+                                                             : info.param.path;
+  return std::string(what) + "_" + how;
 }
 
 std::vector<Campaign> every_campaign() {
@@ -290,7 +336,8 @@ std::vector<Campaign> every_campaign() {
   for (const How how : {How::drop, How::swap_with_next, How::miscount})
     for (const Campaign& each :
          {Campaign{Subject::bounce, "bounce", kBuffer, how}, Campaign{Subject::steps, "host", kSlots, how},
-          Campaign{Subject::steps, "peer", kSlots, how}, Campaign{Subject::sums, "peer", kSlots, how}})
+          Campaign{Subject::steps, "peer", kSlots, how}, Campaign{Subject::sums, "peer", kSlots, how},
+          Campaign{Subject::shared_sums, "peer", kSlots, how}})
       campaigns.push_back(each);
   return campaigns;
 }
@@ -311,7 +358,7 @@ TEST_P(CudaMutants, that_do_harm_are_found_and_all_others_are_right) {
   for (size_t at = 0; at + (how == How::swap_with_next ? 1 : 0) < program.size(); ++at) {
     if (how == How::miscount && !can_be_miscounted(program[at].kind)) continue;
     const Alteration alteration{how, at};
-    const bool harmless = subject == Subject::bounce ? is_right(program, alteration) : is_right_of_steps(program, alteration);
+    const bool harmless = is_right_of(subject, program, alteration);
     std::string fault;
     for (const int slower : kSlower)
       if (slower == 1 || fault.empty() != harmless)

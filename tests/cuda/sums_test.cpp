@@ -49,11 +49,7 @@ class CudaSums : public ::testing::TestWithParam<fcclColl_t> {
   static uint64_t calls_by_peer(fcclComm_t comm) { return calls_by("peer", comm, GetParam()); }
   static void expect_right(CudaSeat& seat, fcclComm_t comm, const std::vector<Sum>& sums, const std::vector<size_t>& counts);
   static void expect_all_by_peer(CudaSeat& seat);
-  static fcclResult_t call(const std::byte* from, std::byte* to, size_t count, fcclRedOp_t op, fcclComm_t comm,
-                           const CudaSeat& seat) {
-    const auto issue = GetParam() == fcclCollAllReduce ? fcclAllReduce : fcclReduceScatter;
-    return issue(from, to, count, fcclFloat32, op, comm, seat.stream().native);
-  }
+  static auto call() { return GetParam() == fcclCollAllReduce ? fcclAllReduce : fcclReduceScatter; }
   // Blocks of the input.
   static size_t blocks(const CudaSeat& seat) { return GetParam() == fcclCollAllReduce ? 1 : static_cast<size_t>(seat.ranks()); }
 
@@ -165,7 +161,7 @@ TEST_P(CudaSums, with_buffers_in_pinned_memory_are_copied_by_their_thread) {
         std::this_thread::sleep_for(1ms);
         simulated::store(from, std::as_bytes(std::span(sent)));
       });
-      EXPECT_TRUE(succeeded(call(from, to, kCount, fcclSum, comm, seat)));
+      EXPECT_TRUE(succeeded(call()(from, to, kCount, fcclFloat32, fcclSum, comm, seat.stream().native)));
       seat.gpu().synchronize(seat.stream());
       seat.gpu().read(to, std::as_writable_bytes(std::span(found)));
       EXPECT_EQ(found, expected) << "round " << round;
@@ -195,7 +191,7 @@ TEST_P(CudaSums, multiply_by_factors_wherever_they_lie) {
       });
       fcclRedOp_t op{};
       EXPECT_TRUE(succeeded(fcclRedOpCreatePreMulSum(&op, scalar, fcclFloat32, fcclScalarDevice, comm)));
-      EXPECT_TRUE(succeeded(call(from, to, kCount, op, comm, seat)));
+      EXPECT_TRUE(succeeded(call()(from, to, kCount, fcclFloat32, op, comm, seat.stream().native)));
       seat.gpu().synchronize(seat.stream());
       std::vector<float> found(kCount);
       seat.gpu().read(to, std::as_writable_bytes(std::span(found)));
@@ -216,7 +212,7 @@ TEST_P(CudaSums, that_differ_show_both) {
     std::byte* const from = seat.take(kCount * 8);
     std::byte* const to = seat.take(kCount * 4);
     seat.meet();
-    (void)call(from, to, kCount - static_cast<size_t>(seat.rank()), fcclSum, comm, seat);
+    (void)call()(from, to, kCount - static_cast<size_t>(seat.rank()), fcclFloat32, fcclSum, comm, seat.stream().native);
     EXPECT_NE(fcclCommFinalize(comm), fcclSuccess);
     expect_words(fcclGetLastError(comm), {"(sum) of 10000 float32", "(sum) of 9999 float32"});
     fcclCommDestroy(comm.release());
@@ -247,7 +243,7 @@ TEST_P(CudaSums, are_refused_on_all_ranks_where_one_has_no_kernels) {
     std::byte* const from = seat.take(8'000);
     std::byte* const to = seat.take(4'000);
     for (int round = 0; round < 2; ++round) {
-      EXPECT_EQ(call(from, to, 1000, fcclSum, comm, seat), fcclInvalidUsage);
+      EXPECT_EQ(call()(from, to, 1000, fcclFloat32, fcclSum, comm, seat.stream().native), fcclInvalidUsage);
       expect_words(fcclGetLastError(nullptr), {"FCCL_CUDA_PATH=peer, but rank 1 has no kernels of sums, since FCCL was built "
                                                "without nvcc: take host, bounce or auto"});
     }
