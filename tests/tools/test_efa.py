@@ -168,6 +168,8 @@ def test_a_run_without_rows_failed():
     ("statuses", "words", "ended", "found"),
     [
         ((3, 3), "rank 2 (pid 9 on b) died", True, ["measured", "works"]),
+        ((1, 1), "process 2 of this run is gone, so process 0 ends", True, ["measured", "works"]),
+        ((1, 1), "process 1 of this run is gone, so process 2 ends", True, ["measured", "wrong"]),
         ((3, 3), "the job is over", True, ["measured", "wrong"]),
         ((3, 3), "rank 20 died", True, ["measured", "wrong"]),
         ((0, 3), "rank 2 died", True, ["wrong"]),

@@ -16,6 +16,8 @@ SOON = 15.0  # seconds in which the others must have ended: a deadline is 20
 UNTIL_CALLS = 60.0
 ROW_OF_TABLE = re.compile(r"^ *\d", re.MULTILINE)
 LOOK_SECONDS = 5.0
+# A table's row is printed between two calls. So long after it the processes have met, and make calls again.
+UNTIL_CALLS_AGAIN = 0.3
 ENDLESS = ["-b", "4M", "-e", "4M", "-n", "20", "-c", "0", "-N", "0", "-T", "20"]
 
 
@@ -53,6 +55,7 @@ def death(setting: Setting, seconds: float) -> Iterator[dict]:
         if not calls_are_made(job, min(UNTIL_CALLS, seconds / 2)):
             yield row(what, "failed", f"no call was made: {job.ranks[0].last_words}", **about)
             return
+        time.sleep(UNTIL_CALLS_AGAIN)
         killed = job.ranks[-1]
         job.kill(killed)
         ended = job.wait(SOON)
@@ -71,8 +74,9 @@ def calls_are_made(job: object, seconds: float) -> bool:
 
 
 def line_about(number: int, complained: str) -> str:
-    """The last line that names the rank; "" if none does."""
-    lines = [line.strip() for line in complained.splitlines() if re.search(rf"\brank {number}\b", line)]
+    """The last line that names the rank, or its process where it died between two calls; "" if none does."""
+    named = re.compile(rf"\brank {number}\b|\bprocess {number} of this run is gone\b")
+    lines = [line.strip() for line in complained.splitlines() if named.search(line)]
     return lines[-1] if lines else ""
 
 
