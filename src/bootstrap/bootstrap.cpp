@@ -143,16 +143,17 @@ Result<Hello> Joiner::make_hello() const {
   // host_identity reads files; without descriptors it would return another identity.
   if (const int error = lack_of_descriptors(1); error != 0)
     return fail(system_error(error), fmt::format("{} cannot read which host this is: {}", name(), error_text(error)));
-  Hello hello{.member = {request_.rank, ::getpid(), host_identity(request_.host_override), host_name(), {}},
+  Hello hello{.member = {request_.rank, ::getpid(), 0, host_name(), {}},
               .nranks = request_.nranks,
               .agreement = request_.agreement,
-              .origin = request_.origin};
+              .origin = request_.origin,
+              .host = host_identity(request_.host_override)};
   if (hello.agreement.size() > kAgreementLimit)
     return fail(fcclInternalError,
                 fmt::format("the settings to compare take {} bytes, more than {}", hello.agreement.size(), kAgreementLimit));
-  if (hello.member.host.size() > kTextLimit)
+  if (hello.host.size() > kTextLimit)
     return fail(fcclInvalidUsage, fmt::format("the identity of this host takes {} bytes, more than {}; shorten FCCL_HOST_ID",
-                                              hello.member.host.size(), kTextLimit));
+                                              hello.host.size(), kTextLimit));
   FCCL_TRY_ASSIGN(std::string name, local_name(listener_.get()));
   hello.member.listener = std::move(name);
   if (!tcp_listener_) return hello;

@@ -9,7 +9,7 @@ namespace fccl::core {
 struct Member {
   int rank = 0;
   int pid = 0;
-  std::string host;       // host_identity(): equal on ranks that share memory
+  int host = 0;           // number of its host, which shares memory: hosts are counted as their first ranks come
   std::string host_name;  // name of the host, for messages
   std::string listener;   // name of its abstract unix listener
   // "ip:port" of its TCP listener, which only rank 0 has; "" means no listener.

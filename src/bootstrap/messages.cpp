@@ -25,11 +25,9 @@ struct Overloaded : Cases... {
 
 void write(Writer& writer, const Member& member) {
   writer.number(int32_t{member.pid});
-  writer.text(member.host);
   writer.text(member.host_name);
   writer.text(member.listener);
   writer.text(member.address);
-  writer.number(uint8_t{member.serves});
 }
 
 void write(Writer& writer, const Error& error, size_t limit) {
@@ -40,83 +38,68 @@ void write(Writer& writer, const Error& error, size_t limit) {
 Member read_member(Reader& reader) {
   Member member;
   member.pid = reader.number<int32_t>();
-  member.host = reader.text();
   member.host_name = reader.text();
   member.listener = reader.text();
   member.address = reader.text();
-  member.serves = reader.number<uint8_t>() != 0;
   return member;
 }
 
-// The host of a member in a roster, which names each host once.
-struct Host {
-  std::string identity;
-  std::string name;
+// What precedes a member in a roster. A member says the name of its host if it is the first there, or has another name for it.
+enum MemberFlags : uint8_t { kServes = 1, kHasAddress = 2, kOnHostOfTheLast = 4, kNamesHost = 8, kEveryFlag = 15 };
 
-  bool operator==(const Host&) const = default;
-};
-
-// What follows a member's number of host in a roster.
-enum MemberFlags : uint8_t { kServes = 1, kHasAddress = 2, kOnHostOfTheLast = 4, kEveryFlag = 7 };
-
-// Ranks are not written: the place tells them.
 void write(Writer& writer, const Roster& roster) {
-  std::vector<Host> hosts;
-  std::map<std::pair<std::string_view, std::string_view>, uint32_t> number;
-  std::vector<uint32_t> host_of;
-  for (const Member& member : roster.members) {
-    const auto [host, is_new] = number.try_emplace({member.host, member.host_name}, static_cast<uint32_t>(hosts.size()));
-    if (is_new) hosts.push_back({member.host, member.host_name});
-    host_of.push_back(host->second);
-  }
+  std::vector<std::string_view> names;  // by host
+  int last = 0;
   writer.number(static_cast<uint32_t>(roster.members.size()));
-  writer.number(static_cast<uint32_t>(hosts.size()));
-  for (const Host& host : hosts) {
-    writer.text(host.identity);
-    writer.text(host.name);
-  }
-  uint32_t last = 0;
-  for (size_t rank = 0; rank < host_of.size(); ++rank) {
-    const Member& member = roster.members[rank];
-    const bool same = host_of[rank] == last;
+  for (const Member& member : roster.members) {
+    const auto host = static_cast<size_t>(member.host);
+    const bool same = member.host == last, named = host >= names.size() || names[host] != member.host_name;
+    if (host >= names.size()) names.push_back(member.host_name);
     writer.number(static_cast<uint8_t>((member.serves ? kServes : 0) | (member.address.empty() ? 0 : kHasAddress) |
-                                       (same ? kOnHostOfTheLast : 0)));
-    if (!same) writer.number(host_of[rank]);
-    writer.number(int32_t{member.pid});
+                                       (same ? kOnHostOfTheLast : 0) | (named ? kNamesHost : 0)));
+    if (!same) writer.small_number(host);
+    writer.small_number(static_cast<uint32_t>(member.pid));
     writer.short_text(member.listener);
+    if (named) writer.short_text(member.host_name);
     if (!member.address.empty()) writer.short_text(member.address);
-    last = host_of[rank];
+    last = member.host;
   }
 }
 
-// Returns nothing for bytes that `write` does not make. It trusts no count: bytes that end too early end it.
+// Hosts must be numbered as their first ranks come; `names` has those of the hosts so far. Returns nothing for bytes that
+// `write` does not make.
+std::optional<Member> read_listed(Reader& reader, int last, std::vector<std::string>& names) {
+  Member member;
+  const auto flags = reader.number<uint8_t>();
+  const bool same = (flags & kOnHostOfTheLast) != 0, named = (flags & kNamesHost) != 0;
+  member.host = same ? last : reader.small_int();
+  const auto host = static_cast<size_t>(member.host);
+  if (flags > kEveryFlag || host > names.size() || (!same && member.host == last)) return std::nullopt;
+  member.pid = reader.small_int();
+  member.listener = reader.short_text();
+  if (named) member.host_name = reader.short_text();
+  if (host == names.size() ? !named : named && member.host_name == names[host]) return std::nullopt;
+  if (host == names.size()) names.push_back(member.host_name);
+  if (!named) member.host_name = names[host];
+  if ((flags & kHasAddress) != 0) member.address = reader.short_text();
+  if (member.address.empty() != ((flags & kHasAddress) == 0)) return std::nullopt;
+  member.serves = (flags & kServes) != 0;
+  return member;
+}
+
+// It trusts no count: bytes that end too early end it.
 std::optional<Roster> read_roster(Reader& reader) {
   const auto count = reader.number<uint32_t>();
-  const auto host_count = reader.number<uint32_t>();
-  std::vector<Host> hosts;
-  while (hosts.size() < host_count && reader.good()) {
-    std::string identity = reader.text();
-    hosts.push_back({std::move(identity), reader.text()});
-  }
   Roster roster;
-  uint32_t last = 0, known = 0;
+  std::vector<std::string> names;
+  int last = 0;
   while (roster.members.size() < count && reader.good()) {
-    const auto flags = reader.number<uint8_t>();
-    const bool same = (flags & kOnHostOfTheLast) != 0;
-    const uint32_t host = same ? last : reader.number<uint32_t>();
-    // Hosts are numbered as their first ranks come.
-    if (flags > kEveryFlag || host >= hosts.size() || host > known || (!same && host == last)) return std::nullopt;
-    known = std::max(known, host + 1);
-    last = host;
-    Member member{static_cast<int>(roster.members.size()), 0, hosts[host].identity, hosts[host].name, {}};
-    member.pid = reader.number<int32_t>();
-    member.listener = reader.short_text();
-    if ((flags & kHasAddress) != 0) member.address = reader.short_text();
-    if (member.address.empty() != ((flags & kHasAddress) == 0)) return std::nullopt;
-    member.serves = (flags & kServes) != 0;
-    roster.members.push_back(std::move(member));
+    auto member = read_listed(reader, last, names);
+    if (!member) return std::nullopt;
+    last = member->host;
+    member->rank = static_cast<int>(roster.members.size());
+    roster.members.push_back(std::move(*member));
   }
-  if (known != hosts.size()) return std::nullopt;
   return roster;
 }
 
@@ -127,9 +110,8 @@ Error read_error(Reader& reader) {
 }
 
 bool sensible(const Member& member) {
-  return member.pid > 0 && member.host.size() <= kTextLimit && member.host_name.size() <= kTextLimit &&
-         member.listener.size() <= kTextLimit && member.address.size() <= kTextLimit &&
-         (member.address.empty() || address_from(member.address));
+  return member.pid > 0 && member.host_name.size() <= kTextLimit && member.listener.size() <= kTextLimit &&
+         member.address.size() <= kTextLimit && (member.address.empty() || address_from(member.address));
 }
 
 bool sensible(const Error& error) { return error.code != fcclSuccess; }
@@ -139,7 +121,9 @@ bool sensible(const Roster& roster) {
 }
 
 bool sensible(const Hello& hello) {
-  if (!sensible(hello.member) || hello.origin < -1 || hello.agreement.size() > kAgreementLimit) return false;
+  if (!sensible(hello.member) || hello.host.size() > kTextLimit || hello.origin < -1 ||
+      hello.agreement.size() > kAgreementLimit)
+    return false;
   return !hello.failure ||
          (sensible(*hello.failure) && hello.failure->message.size() <= kFailureLimit && hello.agreement.empty());
 }
@@ -160,6 +144,7 @@ std::optional<Message> read(Reader& reader, uint8_t kind) {
       hello.agreement = reader.text();
       if (reader.number<uint8_t>() != 0) hello.failure = read_error(reader);
       hello.origin = reader.number<int32_t>();
+      hello.host = reader.text();
       return hello;
     }
     case 1:
@@ -187,10 +172,20 @@ std::optional<Message> read(Reader& reader, uint8_t kind) {
 
 }  // namespace
 
+Roster roster_of(const std::map<int, Hello>& hellos) {
+  Roster roster;
+  std::map<std::string_view, int> numbers;
+  for (const auto& [rank, hello] : hellos) {
+    roster.members.push_back(hello.member);
+    roster.members.back().host = numbers.try_emplace(hello.host, static_cast<int>(numbers.size())).first->second;
+  }
+  return roster;
+}
+
 size_t roster_limit(int nranks) {
-  constexpr size_t kHead = 1 + 4 + 4;
-  constexpr size_t kHost = 2 * (2 + kTextLimit);
-  constexpr size_t kMost = kHost + 1 + 4 + 4 + 2 * (1 + kTextLimit);
+  constexpr size_t kHead = 1 + 4;
+  constexpr size_t kHostNumber = 3, kPid = 5, kTexts = 3 * (1 + kTextLimit);
+  constexpr size_t kMost = 1 + kHostNumber + kPid + kTexts;
   return kHead + std::clamp(nranks, 0, kRankLimit) * kMost;
 }
 
@@ -204,6 +199,7 @@ std::string encode(const Message& message) {
                           writer.number(uint8_t{hello.failure.has_value()});
                           if (hello.failure) write(writer, *hello.failure, kFailureLimit);
                           writer.number(int32_t{hello.origin});
+                          writer.text(hello.host);
                         },
                         [](const GivingUp&) {},
                         [&](const Progress& progress) {

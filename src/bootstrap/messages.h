@@ -1,6 +1,7 @@
 // Messages: the words of ranks and of the root of a bootstrap, as values and as bytes.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,13 +19,15 @@ inline constexpr size_t kTextLimit = 255;
 // Far above any real job; it bounds what a rank takes as a roster, and the root's search for missing ranks.
 inline constexpr int kRankLimit = 65536;
 
-// A rank asks to join, or says why it cannot. member.rank is not sent: the handshake has carried it.
+// A rank asks to join, or says why it cannot. The handshake has carried the rank of its member; the root finds out the number
+// of its host, and whether its process serves.
 struct Hello {
   Member member;
   int nranks = 0;
   std::string agreement;  // "" with a failure
   std::optional<Error> failure = {};
-  int origin = -1;  // the rank in the communicator that these ranks leave others out of; -1: they come from none
+  int origin = -1;        // the rank in the communicator that these ranks leave others out of; -1: they come from none
+  std::string host = {};  // host_identity(): equal on ranks that share memory
 };
 
 // A rank leaves because its own deadline passed.
@@ -52,8 +55,8 @@ struct Farewell {};
 // The root tells a rank that its call leaves that rank out: the rank is of a later call, and comes again.
 struct Later {};
 
-// The root tells all who have joined: at least one, in the order of their ranks from 0 on. Its bytes name each host once, and
-// tell a rank by its place alone.
+// The root tells all who have joined: at least one, in the order of their ranks from 0 on. Its bytes tell a rank by its place
+// alone, and the name of a host by its first rank; its identity is known to the root alone.
 struct Roster {
   std::vector<Member> members;
 };
@@ -64,6 +67,9 @@ struct SharedRoster {
 };
 
 using Message = std::variant<Hello, GivingUp, Progress, Refusal, Roster, Failed, Farewell, Later, SharedRoster>;
+
+// Returns the roster of the ranks that have said these hellos, by rank, and numbers their hosts.
+Roster roster_of(const std::map<int, Hello>& hellos);
 
 // Returns how many bytes the roster of so many ranks has at most; any number may be asked for.
 size_t roster_limit(int nranks);

@@ -108,13 +108,8 @@ Deadline Rendezvous::patience() const {
 }
 
 void Rendezvous::move_on() {
-  if (terms_ && !failure_ && !complete() && std::cmp_equal(members_.size(), terms_->nranks)) {
-    Roster roster;
-    for (auto& [rank, member] : members_) {
-      member.serves = is_this_process(member);
-      roster.members.push_back(member);
-    }
-    roster_ = std::make_shared<const std::string>(encode(roster));
+  if (terms_ && !failure_ && !complete() && std::cmp_equal(hellos_.size(), terms_->nranks)) {
+    roster_ = std::make_shared<const std::string>(encode(roster_of(hellos_)));
     memory_.emplace(roster_);
     close_door();
   }
@@ -230,7 +225,10 @@ void Rendezvous::judge(PendingClient& client, Hello hello) {
     fail_all(MessageKind::joins_differ, std::move(text));
     return;
   }
-  members_.emplace(hello.member.rank, std::move(hello.member));
+  // The terms have the agreement, and as many copies as there are ranks would take megabytes.
+  hello.agreement = {};
+  hello.member.serves = is_this_process(hello.member);
+  hellos_.emplace(client.rank(), std::move(hello));
   if (!progress_due_) progress_due_ = Deadline::after(until_report_);
 }
 
@@ -257,9 +255,9 @@ std::string Rendezvous::objection(const Hello& hello) const {
   if (member.rank < 0 || member.rank >= hello.nranks)
     return fmt::format("{} is out of range: a communicator of {} has ranks 0 to {}", describe(member), hello.nranks,
                        hello.nranks - 1);
-  if (const auto twin = members_.find(member.rank); twin != members_.end())
+  if (const auto twin = hellos_.find(member.rank); twin != hellos_.end())
     return fmt::format("rank {} joined twice, from {} and from {}: every process or thread needs a rank of its own",
-                       member.rank, describe(twin->second), describe(member));
+                       member.rank, describe(twin->second.member), describe(member));
   return {};
 }
 
@@ -283,18 +281,18 @@ void Rendezvous::report_progress() {
     if (client.member) client.channel.say(said);
 }
 
-std::string Rendezvous::progress() const { return encode(Progress{static_cast<int>(members_.size()), missing()}); }
+std::string Rendezvous::progress() const { return encode(Progress{static_cast<int>(hellos_.size()), missing()}); }
 
 std::string Rendezvous::so_far() const {
   if (!terms_) return "before any rank had joined";
-  if (std::cmp_equal(members_.size(), terms_->nranks)) return fmt::format("after all {} had joined", terms_->nranks);
-  return fmt::format("when {} of {} had joined (missing: {})", members_.size(), terms_->nranks, missing());
+  if (std::cmp_equal(hellos_.size(), terms_->nranks)) return fmt::format("after all {} had joined", terms_->nranks);
+  return fmt::format("when {} of {} had joined (missing: {})", hellos_.size(), terms_->nranks, missing());
 }
 
 std::string Rendezvous::missing() const {
   std::vector<int> ranks;
   for (int rank = 0; rank < terms_->nranks; ++rank)
-    if (!members_.contains(rank)) ranks.push_back(rank);
+    if (!hellos_.contains(rank)) ranks.push_back(rank);
   return list_ranks(ranks);
 }
 

@@ -78,8 +78,8 @@ class Rendezvous {
   std::optional<Acceptor> local_acceptor_;  // that of the door
   std::list<PendingClient> clients_;
   std::optional<Terms> terms_;
-  int most_ranks_ = 0;             // largest number of ranks that any rank has named: that many should hear of a failure
-  std::map<int, Member> members_;  // the ranks that have joined
+  int most_ranks_ = 0;           // largest number of ranks that any rank has named: that many should hear of a failure
+  std::map<int, Hello> hellos_;  // of the ranks that have joined
   std::shared_ptr<const std::string> roster_;  // its bytes, once all have joined: all channels share them
   std::optional<RosterMemory> memory_;         // the same for the ranks of this host
   std::optional<Error> failure_;

@@ -75,6 +75,12 @@ class Reader {
     good_ = false;
     return 0;
   }
+  // The same, of a number that is no int32_t or is negative.
+  int32_t small_int() {
+    const uint64_t value = small_number();
+    if (value > INT32_MAX) good_ = false;
+    return good_ ? static_cast<int32_t>(value) : 0;
+  }
   std::string_view rest() { return raw(rest_.size()); }
   std::string text() { return std::string(raw(number<uint16_t>())); }
   std::string short_text() { return std::string(raw(number<uint8_t>())); }

@@ -7,9 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <map>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "creation/init_calls.h"
@@ -32,14 +30,13 @@ namespace {
 // The leader makes a host's segment and hands it out.
 constexpr int kLeader = 0;
 
-// Returns the ranks of each host, in the order of the hosts' first ranks.
+// Returns the ranks of each host.
 std::vector<std::vector<int>> ranks_of_hosts(const std::vector<Member>& members) {
   std::vector<std::vector<int>> ranks;
-  std::map<std::string_view, size_t> number;
   for (const Member& member : members) {
-    const auto [host, is_new] = number.try_emplace(member.host, ranks.size());
-    if (is_new) ranks.emplace_back();
-    ranks[host->second].push_back(member.rank);
+    const auto host = static_cast<size_t>(member.host);
+    if (host >= ranks.size()) ranks.resize(host + 1);
+    ranks[host].push_back(member.rank);
   }
   return ranks;
 }

@@ -122,10 +122,20 @@ Result<NetworkEnd> HostJoiner::open_endpoint() {
   return NetworkEnd{std::move(offered.provider), nics.different, offered.costs};
 }
 
-// Opens this rank's lanes towards the other hosts, and returns what all ranks must know of them; "" without a column.
-Result<std::string> HostJoiner::open_lanes() {
-  FCCL_TRY_ASSIGN(const auto end, open_endpoint());
-  if (!columns_.has_column()) return std::string{};
+// Opens all lanes of this rank, and returns what all ranks must know of them.
+Result<std::string> HostJoiner::open() {
+  FCCL_TRY_ASSIGN(auto column, open_lanes());
+  FCCL_TRY_ASSIGN(auto end, open_transfers());
+  end.column = std::move(column);
+  std::string told;
+  append(told, end);
+  return told;
+}
+
+// Opens this rank's lanes towards the other hosts; nothing without a column.
+Result<std::optional<ColumnEnd>> HostJoiner::open_lanes() {
+  FCCL_TRY_ASSIGN(auto end, open_endpoint());
+  if (!columns_.has_column()) return std::nullopt;
   FCCL_TRY_ASSIGN(const auto token, random_bits());
   WireLaneShape shape{.ranks = columns_.members(),
                       .me = columns_.host(),
@@ -134,19 +144,17 @@ Result<std::string> HostJoiner::open_lanes() {
                       .payload_bytes = kPayloadBytes,
                       .first_sequence = kFirstSequence,
                       .token = token};
-  std::string told;
-  append(told, end);
-  for (std::unique_ptr<InterHostCall>& inter_host_call : inter_host_calls_) {
+  ColumnEnd told{std::move(end)};
+  for (size_t i = 0; i < inter_host_calls_.size(); ++i) {
     FCCL_TRY_ASSIGN(auto lane, WireLane::open(*state_.endpoint, shape));
-    inter_host_call = std::make_unique<InterHostCall>(std::move(lane));
-    append(told, inter_host_call->lane().introduction());
+    told.lanes[i] = lane->introduction();
+    inter_host_calls_[i] = std::make_unique<InterHostCall>(std::move(lane));
   }
   return told;
 }
 
-// Opens the lane on which this rank reaches every rank of the other hosts, and a meeting place for a later shrink; returns the
-// addresses of both.
-Result<std::string> HostJoiner::open_transfers() {
+// Opens the lane on which this rank reaches every rank of the other hosts, and a meeting place for a later shrink.
+Result<RankEnd> HostJoiner::open_transfers() {
   FCCL_TRY_ASSIGN(const auto token, random_bits());
   std::vector<int> ranks(static_cast<size_t>(columns_.ranks()));
   std::iota(ranks.begin(), ranks.end(), 0);
@@ -163,24 +171,17 @@ Result<std::string> HostJoiner::open_transfers() {
   if (!lane) return fail(std::move(lane).error());
   transfers_ = std::move(*lane);
   FCCL_TRY_ASSIGN(auto places, MeetingPlaces::hold(settings_, joined_.id));
-  std::string told;
-  append(told, RankEnd{transfers_->wire().introduction(), places.own()});
+  RankEnd end{transfers_->wire().introduction(), places.own()};
   state_.places = std::move(places);
-  return told;
+  return end;
 }
 
 // Ranks of this host need no connection.
-Result<void> HostJoiner::connect_transfers(const std::vector<RankEnd>& all) {
-  std::vector<Introduction> introductions;
-  std::vector<Address> places;
-  for (const RankEnd& end : all) {
-    introductions.push_back(end.transfers);
-    places.push_back(end.meeting_place);
-  }
-  state_.places->learn(std::move(places));
+Result<void> HostJoiner::connect_transfers(Network& network) {
+  state_.places->learn(std::move(network.meeting_places));
   const std::span<const int> here = columns_.ranks_of(columns_.host());
-  for (const int rank : here) introductions[static_cast<size_t>(rank)].rails = 0;
-  FCCL_TRY(transfers_->wire().connect(introductions));
+  for (const int rank : here) network.transfers[static_cast<size_t>(rank)].rails = 0;
+  FCCL_TRY(transfers_->wire().connect(network.transfers));
   state_.control->judge.ask_by(std::make_unique<WaitQuestions>(*state_.endpoint, transfers_->wire(), *state_.control));
   state_.transfers.span_hosts(std::move(transfers_), here);
   return {};
@@ -279,21 +280,18 @@ Result<void> HostJoiner::try_to_join() {
   const auto name_of = [this](int rank) { return state_.control->peers.describe(rank); };
   StepClock steps;
   if (is_leader()) FCCL_TRY(meet_leaders());
-  auto opened = open_lanes();
+  auto opened = open();
   if (!opened) return fail(opened.error().code, name_of(joined_.rank) + ": " + opened.error().message);
   state_.cost.network = steps.lap();
-  FCCL_TRY_ASSIGN(auto by_host, exchange_by_leaders(*opened));
+  FCCL_TRY_ASSIGN(const auto by_host, exchange_by_leaders(*opened));
   // All leaders have met, and hear of each other's failures.
   joined_.presence.leave();
-  FCCL_TRY_ASSIGN(const auto network, read_network(by_host, columns_, name_of));
+  FCCL_TRY_ASSIGN(auto network, read_network(by_host, columns_, name_of));
   FCCL_TRY(connect_lanes(network));
-  auto told = open_transfers();
-  if (!told) return fail(told.error().code, name_of(joined_.rank) + ": " + told.error().message);
+  FCCL_TRY(connect_transfers(network));
   // A rank's endpoint knows its peers once it has connected to them, and drops messages from others: no lane is used before all
   // ranks have passed this point.
-  FCCL_TRY_ASSIGN(by_host, exchange_by_leaders(*told));
-  FCCL_TRY_ASSIGN(const auto ends, read_rank_ends(by_host, columns_));
-  FCCL_TRY(connect_transfers(ends));
+  FCCL_TRY(exchange_by_leaders({}));
   FCCL_TRY(span_lanes(network));
   FCCL_TRY(start_link());
   // This barrier shows that every host reaches every other.

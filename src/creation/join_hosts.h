@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,9 +34,10 @@ class HostJoiner {
   bool is_leader() const;
   Result<void> meet_leaders();
   Result<NetworkEnd> open_endpoint();
-  Result<std::string> open_lanes();
-  Result<std::string> open_transfers();
-  Result<void> connect_transfers(const std::vector<RankEnd>& all);
+  Result<std::string> open();
+  Result<std::optional<ColumnEnd>> open_lanes();
+  Result<RankEnd> open_transfers();
+  Result<void> connect_transfers(Network& network);
   Result<std::vector<std::string>> exchange_here(const std::string& mine);
   Result<std::vector<std::string>> exchange_by_leaders(const std::string& mine);
   Result<void> connect_lanes(const Network& network);

@@ -39,39 +39,40 @@ std::optional<NetworkEnd> take_end(Reader& reader) {
   return end;
 }
 
-bool take_rail(Reader& reader, Introduction::Rail& rail) {
+bool take_address(Reader& reader, Introduction::Rail& rail) {
   const std::string_view address = reader.raw(reader.number<uint8_t>());
   if (address.size() > rail.address.size()) return false;
   rail.address_bytes = static_cast<uint32_t>(address.size());
   std::memcpy(rail.address.data(), address.data(), address.size());
-  rail.landing = {reader.number<uint64_t>(), reader.number<uint64_t>()};
   return reader.good();
 }
 
-// Returns false for numbers that no int32_t can be.
-bool take_small(Reader& reader, int32_t& value) {
-  const uint64_t number = reader.small_number();
-  value = static_cast<int32_t>(number);
-  return number <= INT32_MAX;
-}
-
-// Takes the next introduction; returns nothing for bytes that append does not make.
-std::optional<Introduction> take_introduction(Reader& reader) {
+// What an introduction says of the rank's endpoint. These return nothing for bytes that `write` does not make.
+std::optional<Introduction> take_endpoint(Reader& reader) {
   Introduction introduction;
-  if (!take_small(reader, introduction.members) || !take_small(reader, introduction.window)) return std::nullopt;
-  for (uint64_t* bytes : {&introduction.slot_bytes, &introduction.write_bytes, &introduction.payload_bytes})
-    *bytes = reader.small_number();
-  if (!take_small(reader, introduction.immediate_bits)) return std::nullopt;
-  introduction.first_channel = reader.number<uint32_t>();
-  introduction.token = reader.number<uint64_t>();
-  if (!take_small(reader, introduction.rails) || introduction.rails > Introduction::kMostRails) return std::nullopt;
+  introduction.write_bytes = reader.small_number();
+  introduction.immediate_bits = reader.small_int();
+  introduction.rails = reader.small_int();
+  if (introduction.rails > Introduction::kMostRails) return std::nullopt;
   for (int32_t rail = 0; rail < introduction.rails; ++rail)
-    if (!take_rail(reader, introduction.rail[static_cast<size_t>(rail)])) return std::nullopt;
+    if (!take_address(reader, introduction.rail[static_cast<size_t>(rail)])) return std::nullopt;
   if (!reader.good()) return std::nullopt;
   return introduction;
 }
 
-// Takes the next place; returns nothing for bytes that append does not make.
+// Completes the introduction of a lane, which has what is said of the endpoint.
+bool take_lane(Reader& reader, Introduction& introduction) {
+  introduction.members = reader.small_int();
+  introduction.window = reader.small_int();
+  introduction.slot_bytes = reader.small_number();
+  introduction.payload_bytes = reader.small_number();
+  introduction.first_channel = reader.number<uint32_t>();
+  introduction.token = reader.number<uint64_t>();
+  for (Introduction::Rail& rail : std::span(introduction.rail).first(static_cast<size_t>(introduction.rails)))
+    rail.landing = {reader.number<uint64_t>(), reader.number<uint64_t>()};
+  return reader.good();
+}
+
 std::optional<Address> take_place(Reader& reader) {
   Address place;
   const auto v6 = reader.number<uint8_t>();
@@ -83,94 +84,121 @@ std::optional<Address> take_place(Reader& reader) {
   return place;
 }
 
-tl::unexpected<Error> refuse_bytes() { return fail(fcclInternalError, "a host told lanes that make no sense"); }
+std::optional<RankEnd> take_rank(Reader& reader, bool has_column) {
+  const auto endpoint = take_endpoint(reader);
+  if (!endpoint) return std::nullopt;
+  RankEnd end{*endpoint, {}};
+  if (!take_lane(reader, end.transfers)) return std::nullopt;
+  const auto place = take_place(reader);
+  if (!place) return std::nullopt;
+  end.meeting_place = *place;
+  if (!has_column) return end;
+  auto network = take_end(reader);
+  if (!network) return std::nullopt;
+  end.column = ColumnEnd{std::move(*network)};
+  for (Introduction& lane : end.column->lanes) {
+    lane = *endpoint;
+    if (!take_lane(reader, lane)) return std::nullopt;
+  }
+  return end;
+}
 
-}  // namespace
+using Describe = std::function<std::string(int rank)>;
 
-void append(std::string& bytes, const NetworkEnd& end) {
-  Writer writer;
+Result<void> take_part(Network& network, const NetworkEnd& end, int rank, int first, const Describe& describe) {
+  if (network.provider.empty()) network.provider = end.provider;
+  if (end.provider != network.provider)
+    return fail(fcclInvalidUsage,
+                fmt::format("{} takes {} between hosts, but {} takes {}, and all ranks must take the same: set FCCL_TRANSPORT "
+                            "to a provider that all hosts have, or see to it that they have the better one; set "
+                            "FCCL_TRANSPORT_PLUGIN on all hosts or on none",
+                            describe(first), network.provider, describe(rank), end.provider));
+  network.rails = std::min(network.rails, end.rails);
+  network.costs = highest(network.costs, end.costs);
+  return {};
+}
+
+void write(Writer& writer, const NetworkEnd& end) {
   writer.short_text(end.provider);
   writer.number(int32_t{end.rails});
   for (const double cost :
        {end.costs.latency, end.costs.message, end.costs.wire_byte, end.costs.added_byte, end.costs.host_byte})
     write(writer, cost);
-  bytes += writer.bytes();
+}
+
+std::span<const Introduction::Rail> rails_of(const Introduction& introduction) {
+  return std::span(introduction.rail).first(static_cast<size_t>(introduction.rails));
 }
 
 // All ranks hear of all, so the bytes are few: most numbers are small, and most addresses fill little of their room.
-void append(std::string& bytes, const Introduction& introduction) {
-  Writer writer;
-  for (const int32_t number : {introduction.members, introduction.window}) writer.small_number(static_cast<uint32_t>(number));
-  for (const uint64_t size : {introduction.slot_bytes, introduction.write_bytes, introduction.payload_bytes})
-    writer.small_number(size);
+void write_endpoint(Writer& writer, const Introduction& introduction) {
+  writer.small_number(introduction.write_bytes);
   writer.small_number(static_cast<uint32_t>(introduction.immediate_bits));
+  writer.small_number(static_cast<uint32_t>(introduction.rails));
+  for (const Introduction::Rail& rail : rails_of(introduction))
+    writer.short_text({reinterpret_cast<const char*>(rail.address.data()), rail.address_bytes});
+}
+
+void write_lane(Writer& writer, const Introduction& introduction) {
+  for (const int32_t number : {introduction.members, introduction.window}) writer.small_number(static_cast<uint32_t>(number));
+  writer.small_number(introduction.slot_bytes);
+  writer.small_number(introduction.payload_bytes);
   writer.number(introduction.first_channel);
   writer.number(introduction.token);
-  writer.small_number(static_cast<uint32_t>(introduction.rails));
-  for (const Introduction::Rail& rail : std::span(introduction.rail).first(static_cast<size_t>(introduction.rails))) {
-    writer.short_text({reinterpret_cast<const char*>(rail.address.data()), rail.address_bytes});
+  for (const Introduction::Rail& rail : rails_of(introduction)) {
     writer.number(rail.landing.address);
     writer.number(rail.landing.key);
+  }
+}
+
+void write(Writer& writer, const Address& place) {
+  writer.number(uint8_t{place.v6});
+  writer.raw({reinterpret_cast<const char*>(place.bytes.data()), size_t{place.v6 ? 16u : 4u}});
+  writer.number(place.port);
+}
+
+tl::unexpected<Error> refuse_bytes() { return fail(fcclInternalError, "a host told lanes that make no sense"); }
+
+}  // namespace
+
+void append(std::string& bytes, const RankEnd& end) {
+  Writer writer;
+  write_endpoint(writer, end.transfers);
+  write_lane(writer, end.transfers);
+  write(writer, end.meeting_place);
+  if (end.column) {
+    write(writer, end.column->network);
+    for (const Introduction& lane : end.column->lanes) write_lane(writer, lane);
   }
   bytes += writer.bytes();
 }
 
-Result<Network> read_network(const std::vector<std::string>& by_host, const Columns& columns,
-                             const std::function<std::string(int rank)>& describe) {
+Result<Network> read_network(const std::vector<std::string>& by_host, const Columns& columns, const Describe& describe) {
   if (by_host.size() != static_cast<size_t>(columns.hosts()))
     return fail(fcclInternalError, "not every host told of its lanes");
-  Network network{.provider = {}, .rails = std::numeric_limits<int>::max(), .costs = {}, .introductions = {}};
+  const auto ranks = static_cast<size_t>(columns.ranks());
+  Network network{.provider = {},
+                  .rails = std::numeric_limits<int>::max(),
+                  .costs = {},
+                  .introductions = {},
+                  .transfers = std::vector<Introduction>(ranks),
+                  .meeting_places = std::vector<Address>(ranks)};
   for (int host = 0; host < columns.hosts(); ++host) {
     Reader rest(by_host[static_cast<size_t>(host)]);
-    for (int column = 0; column < columns.columns(); ++column) {
-      const auto end = take_end(rest);
+    for (int column = 0; const int rank : columns.ranks_of(host)) {
+      const auto end = take_rank(rest, column < columns.columns());
       if (!end) return refuse_bytes();
-      if (network.provider.empty()) network.provider = end->provider;
-      if (end->provider != network.provider)
-        return fail(
-            fcclInvalidUsage,
-            fmt::format("{} takes {} between hosts, but {} takes {}, and all ranks must take the same: set FCCL_TRANSPORT "
-                        "to a provider that all hosts have, or see to it that they have the better one; set "
-                        "FCCL_TRANSPORT_PLUGIN on all hosts or on none",
-                        describe(columns.ranks_of(0).front()), network.provider, describe(columns.ranks_of(host)[column]),
-                        end->provider));
-      network.rails = std::min(network.rails, end->rails);
-      network.costs = highest(network.costs, end->costs);
-      for (std::vector<Introduction>& of_lane : network.introductions) {
-        const auto introduction = take_introduction(rest);
-        if (!introduction) return refuse_bytes();
-        if (column == columns.local()) of_lane.push_back(*introduction);
-      }
+      if (end->column) FCCL_TRY(take_part(network, end->column->network, rank, columns.ranks_of(0).front(), describe));
+      if (end->column && column == columns.local())
+        for (size_t lane = 0; lane < end->column->lanes.size(); ++lane)
+          network.introductions[lane].push_back(end->column->lanes[lane]);
+      network.transfers[static_cast<size_t>(rank)] = end->transfers;
+      network.meeting_places[static_cast<size_t>(rank)] = end->meeting_place;
+      ++column;
     }
     if (!rest.complete()) return refuse_bytes();
   }
   return network;
-}
-
-void append(std::string& bytes, const RankEnd& end) {
-  append(bytes, end.transfers);
-  const Address& place = end.meeting_place;
-  Writer writer;
-  writer.number(uint8_t{place.v6});
-  writer.raw({reinterpret_cast<const char*>(place.bytes.data()), size_t{place.v6 ? 16u : 4u}});
-  writer.number(place.port);
-  bytes += writer.bytes();
-}
-
-Result<std::vector<RankEnd>> read_rank_ends(const std::vector<std::string>& by_host, const Columns& columns) {
-  std::vector<RankEnd> ends(static_cast<size_t>(columns.ranks()));
-  if (by_host.size() != static_cast<size_t>(columns.hosts())) return refuse_bytes();
-  for (int host = 0; host < columns.hosts(); ++host) {
-    Reader rest(by_host[static_cast<size_t>(host)]);
-    for (const int rank : columns.ranks_of(host)) {
-      const auto introduction = take_introduction(rest);
-      const auto place = take_place(rest);
-      if (!introduction || !place) return refuse_bytes();
-      ends[static_cast<size_t>(rank)] = {*introduction, *place};
-    }
-    if (!rest.complete()) return refuse_bytes();
-  }
-  return ends;
 }
 
 }  // namespace fccl::core

@@ -9,15 +9,15 @@
 namespace fccl::core::fuzz {
 
 std::vector<std::string> seeds() {
-  const Member member{3, 4711, "boot-1 host-a", "host-a", "0001f", "10.0.0.1:4242"};
-  const Member first{0, 4711, "boot-1 host-a", "host-a", "0001f", "10.0.0.1:4242", true};
-  const Member second{1, 4712, "boot-1 host-b", "host-b", "00020"};
+  const Member member{3, 4711, 0, "host-a", "0001f", "10.0.0.1:4242"};
+  const Member first{0, 4711, 0, "host-a", "0001f", "10.0.0.1:4242", true};
+  const Member second{1, 4712, 1, "host-b", "00020"}, third{2, 4713, 0, "host-c", "00021"};
   std::vector<std::string> all;
   for (const Message& message :
-       {Message{Hello{member, 8, "FCCL_SLOT_BYTES=4096\n"}}, Message{GivingUp{}}, Message{Progress{2, "ranks 1, 3-7"}},
-        Message{Refusal{{fcclTimeout, "late"}}}, Message{Roster{{first}}}, Message{Roster{{first, second}}},
-        Message{Failed{{fcclSystemError, "no memory"}}}, Message{Farewell{}}, Message{Later{}}, Message{SharedRoster{300}},
-        Message{Hello{member, 8, {}, Error{fcclInvalidUsage, "no such NIC"}}}})
+       {Message{Hello{member, 8, "FCCL_SLOT_BYTES=4096\n", {}, -1, "boot-1 host-a"}}, Message{GivingUp{}},
+        Message{Progress{2, "ranks 1, 3-7"}}, Message{Refusal{{fcclTimeout, "late"}}}, Message{Roster{{first}}},
+        Message{Roster{{first, second, third}}}, Message{Failed{{fcclSystemError, "no memory"}}}, Message{Farewell{}},
+        Message{Later{}}, Message{SharedRoster{300}}, Message{Hello{member, 8, {}, Error{fcclInvalidUsage, "no such NIC"}}}})
     all.push_back(encode(message));
   for (const LinkMessage& message :
        {LinkMessage{Blob{"abc"}}, LinkMessage{Blobs{{"abc", ""}}}, LinkMessage{Awaiting{"missing: rank 4"}},

@@ -16,12 +16,12 @@ constexpr CostConstants kCosts{2e-5, 1e-6, 1e-9, 1e-10, 1e-10};
 // Ranks 0 and 2 are column 0, 1 and 3 are column 1, and 4 has none.
 Columns columns_of(int rank) { return Columns({{0, 1}, {2, 3, 4}}, rank); }
 
-std::string end_of_host(const NetworkEnd& end, int rails) {
+std::string end_of(const NetworkEnd& network, int rails, bool has_column) {
+  const Introduction lane{.rails = rails, .rail = {}};
+  RankEnd end{lane, Address{.port = 29600}};
+  if (has_column) end.column = ColumnEnd{network, {lane, lane}};
   std::string bytes;
-  for (int column = 0; column < 2; ++column) {
-    append(bytes, end);
-    for (int lane = 0; lane < kLanes; ++lane) append(bytes, Introduction{.rails = rails, .rail = {}});
-  }
+  append(bytes, end);
   return bytes;
 }
 
@@ -29,6 +29,10 @@ std::string end_of_host(const NetworkEnd& end, int rails) {
 std::string input_of(const std::string& first, const std::string& second) {
   const auto size = static_cast<uint16_t>(first.size());
   return std::string(reinterpret_cast<const char*>(&size), sizeof size) + first + second;
+}
+
+void check_rails(const Introduction& each) {
+  check(each.rails >= 0 && each.rails <= Introduction::kMostRails, "an introduction has no more rails than there is room");
 }
 
 void read_as_hosts(Input input) {
@@ -45,24 +49,11 @@ void read_as_hosts(Input input) {
           "what is taken means something");
     for (const auto& introductions : network->introductions) {
       check(introductions.size() == (rank == 4 ? 0u : 2u), "the members of a column are introduced");
-      for (const Introduction& each : introductions)
-        check(each.rails >= 0 && each.rails <= Introduction::kMostRails,
-              "an introduction has no more rails than there is room");
+      for (const Introduction& each : introductions) check_rails(each);
     }
-  }
-}
-
-// Reads the same bytes as the words that every rank tells.
-void read_as_rank_ends(Input input) {
-  const size_t low = input.byte(), size = low + 256 * size_t{input.byte()};
-  const std::string first(input.text(size));
-  const auto ends = read_rank_ends({first, std::string(input.rest())}, columns_of(0));
-  if (!ends) return check(!ends.error().message.empty(), "a refusal says why");
-  check(ends->size() == 5, "every rank is introduced");
-  for (const RankEnd& each : *ends) {
-    check(each.transfers.rails >= 0 && each.transfers.rails <= Introduction::kMostRails,
-          "an introduction has no more rails than there is room");
-    check(each.meeting_place.port > 0, "a rank can be met");
+    check(network->transfers.size() == 5 && network->meeting_places.size() == 5, "every rank is introduced");
+    for (const Introduction& each : network->transfers) check_rails(each);
+    for (const Address& each : network->meeting_places) check(each.port > 0, "a rank can be met");
   }
 }
 
@@ -75,18 +66,15 @@ void read_as_columns(std::string_view text) {
   check(nics->different > 0, "what is taken means something");
 }
 
-std::string rank_ends_of_hosts() {
-  std::string first, second;
-  for (int rank = 0; rank < 5; ++rank)
-    append(rank < 2 ? first : second, RankEnd{Introduction{.rails = rank % 3, .rail = {}}, Address{.port = 29600}});
-  return input_of(first, second);
+std::string hosts_of(const NetworkEnd& first, int rails_there, const NetworkEnd& second, int rails) {
+  return input_of(end_of(first, rails_there, true) + end_of(first, rails_there, true),
+                  end_of(second, rails, true) + end_of(second, rails, true) + end_of(second, rails, false));
 }
 
 }  // namespace
 
 std::vector<std::string> seeds() {
-  return {input_of(end_of_host({"efa", 4, kCosts}, 2), end_of_host({"efa", 2, kCosts}, 1)),
-          input_of(end_of_host({"efa", 1, kCosts}, 0), end_of_host({"tcp", 1, {}}, 32)), rank_ends_of_hosts(),
+  return {hosts_of({"efa", 4, kCosts}, 2, {"efa", 2, kCosts}, 1), hosts_of({"efa", 1, kCosts}, 0, {"tcp", 1, {}}, 32),
           describe_column({{"eth0", 0, {}}, {"eth1", 0, {}}}, 0).value(),
           describe_column({{"rdmap79s0", 100'000, {.pci = PciAddress{0, 79, 0, 0}, .numa = 1}}}, {}).value()};
 }
@@ -95,7 +83,6 @@ std::vector<std::string> seeds() {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fccl::core::fuzz::read_as_hosts({data, size});
-  fccl::core::fuzz::read_as_rank_ends({data, size});
   fccl::core::fuzz::read_as_columns({reinterpret_cast<const char*>(data), size});
   return 0;
 }

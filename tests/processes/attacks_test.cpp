@@ -159,8 +159,8 @@ void claim(const Claim& claim, const UniqueId& id, const Seat& seat) {
   wait_for(seat.board.notes[kBegun], kRanks - 1);
   std::this_thread::sleep_for(100ms);
   if (claim.party.version == kOwnVersion) {
-    const Member member{claim.party.rank, getpid(), "host", "a host", "name"};
-    channel.say(encode(Hello{member, claim.nranks, CreateOptions{}.agreement()}));
+    const Member member{claim.party.rank, getpid(), 0, "a host", "name"};
+    channel.say(encode(Hello{member, claim.nranks, CreateOptions{}.agreement(), {}, -1, "host"}));
   }
   (void)channel.await_sent(Deadline::after(5s));
   wait_for(seat.board.notes[kDone], kRanks - 1);

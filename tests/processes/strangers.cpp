@@ -155,7 +155,7 @@ void replay(const Door& door, const GoesOn& goes_on) {
     (void)honest.take(root.outgoing());
     root.sent(root.outgoing().size());
   }
-  honest.say(encode(Hello{{kRank, 1, "host", "host", "name"}, 4, "agreement"}));
+  honest.say(encode(Hello{{kRank, 1, 0, "host", "name"}, 4, "agreement"}));
   recorded += honest.outgoing();
   say_again_and_again(door, goes_on, recorded);
 }

@@ -26,25 +26,24 @@ double sealed(const std::string& message) { return static_cast<double>(sizeof(ui
 
 constexpr double kHandshakeBytes = 2 * (kPreambleBytes + kProofBytes);
 
-Member member_of(const InitShape& shape, int rank) {
-  const std::string name =
-      fmt::format("ip-10-0-{:02}-{:03}", rank / shape.ranks_per_host / 256, rank / shape.ranks_per_host % 256);
-  return {.rank = rank,
-          .pid = 10'000 + rank,
-          .host = "01234567-89ab-cdef-0123-456789abcdef " + name + " ipc:[4026531839] pid:[4026531836] net:[4026531840]",
-          .host_name = name,
-          .listener = "0002f",
-          .address = rank == 0 ? "10.0.12.34:45678" : "",
-          .serves = rank == 0};
-}
-
-double hello_bytes(const InitShape& shape, int rank) {
-  return sealed(encode(Hello{member_of(shape, rank), shape.ranks(), CreateOptions{}.agreement()}));
+Hello hello_of(const InitShape& shape, int rank) {
+  const int host = rank / shape.ranks_per_host;
+  const std::string name = fmt::format("ip-10-0-{:02}-{:03}", host / 256, host % 256);
+  return {.member = {.rank = rank,
+                     .pid = 10'000 + rank,
+                     .host = host,
+                     .host_name = name,
+                     .listener = "0002f",
+                     .address = rank == 0 ? "10.0.12.34:45678" : "",
+                     .serves = rank == 0},
+          .nranks = shape.ranks(),
+          .agreement = CreateOptions{}.agreement(),
+          .host = "01234567-89ab-cdef-0123-456789abcdef " + name + " ipc:[4026531839] pid:[4026531836] net:[4026531840]"};
 }
 
 double roster_bytes(const InitShape& shape) {
   Roster roster;
-  for (int rank = 0; rank < shape.ranks(); ++rank) roster.members.push_back(member_of(shape, rank));
+  for (int rank = 0; rank < shape.ranks(); ++rank) roster.members.push_back(hello_of(shape, rank).member);
   return sealed(encode(roster));
 }
 
@@ -62,24 +61,22 @@ Introduction introduction_of(const InitShape& shape, int members) {
   return introduction;
 }
 
-// What a leader tells the hub in the two exchanges, of all ranks of its host.
-std::vector<std::string> blobs_of_host(const InitShape& shape) {
-  std::string lanes, transfers;
-  append(lanes, NetworkEnd{shape.provider, shape.ranks_per_host * shape.rails_of_rank, {}});
-  for (int lane = 0; lane < kLanes; ++lane) append(lanes, introduction_of(shape, shape.hosts));
-  append(transfers, RankEnd{introduction_of(shape, shape.ranks()), {}});
-  std::vector<std::string> blobs(2);
+// What a leader tells the hub of the ranks of its host, all of which have a column.
+std::string blob_of_host(const InitShape& shape) {
+  std::string blob;
   for (int rank = 0; rank < shape.ranks_per_host; ++rank) {
-    blobs[0] += lanes;
-    blobs[1] += transfers;
+    const Introduction lane = introduction_of(shape, shape.hosts);
+    append(blob, RankEnd{introduction_of(shape, shape.ranks()),
+                         {},
+                         ColumnEnd{{shape.provider, shape.ranks_per_host * shape.rails_of_rank, {}}, {lane, lane}}});
   }
-  return blobs;
+  return blob;
 }
 
-// What goes between the hub and one other leader in both exchanges.
+// What goes between the hub and one other leader: all of that, and then a message of nothing for each host.
 double exchanged_bytes(const InitShape& shape) {
   double bytes = 0;
-  for (const std::string& blob : blobs_of_host(shape))
+  for (const std::string& blob : {blob_of_host(shape), std::string()})
     bytes += sealed(encode_link(Blob{blob})) +
              sealed(encode_link(Blobs{std::vector<std::string>(static_cast<std::size_t>(shape.hosts), blob)}));
   return bytes;
@@ -94,7 +91,7 @@ InitTraffic init_traffic(const InitShape& shape) {
   const int handed_out = shape.hosts * (shape.ranks_per_host - 1);
   InitTraffic traffic;
   traffic.messages = 3 * ranks + handed_out + 4 * others;
-  for (int rank = 0; rank < ranks; ++rank) traffic.bytes += hello_bytes(shape, rank);
+  for (int rank = 0; rank < ranks; ++rank) traffic.bytes += sealed(encode(hello_of(shape, rank)));
   traffic.bytes += ranks * sealed(encode(Farewell{})) + shape.ranks_per_host * sealed(encode(SharedRoster{1})) +
                    (ranks - shape.ranks_per_host) * roster_bytes(shape) + handed_out * sealed({}) +
                    (ranks + handed_out + others) * kHandshakeBytes;

@@ -24,11 +24,15 @@ inline Settings on_interface(const std::string& name) {
   return settings;
 }
 
-// Names the host of a rank. FCCL_TEST_RANKS_PER_HOST spreads the ranks of all tests over hosts; without it they are all on the
-// host of the root.
-inline std::string host_of_rank(int rank) {
+// FCCL_TEST_RANKS_PER_HOST spreads the ranks of all tests over hosts; without it, 0, they are all on the host of the root.
+inline int ranks_per_host() {
   const char* per_host = std::getenv("FCCL_TEST_RANKS_PER_HOST");
-  return per_host == nullptr ? std::string() : "host-" + std::to_string(rank / std::stoi(per_host));
+  return per_host == nullptr ? 0 : std::stoi(per_host);
+}
+
+// Names the host of a rank.
+inline std::string host_of_rank(int rank) {
+  return ranks_per_host() == 0 ? std::string() : "host-" + std::to_string(rank / ranks_per_host());
 }
 
 inline JoinRequest request_of(const UniqueId& id, int rank, int nranks, std::string agreement = "protocol=1\nlanes=2") {

@@ -4,25 +4,29 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <map>
+
 #include "channels/handshake.h"
 
 namespace fccl::core {
 namespace {
 
-const Member kHostA{3, 4711, "boot-1 host-a", "host-a", "0001f", "10.0.0.1:4242"};
+const Member kThird{3, 4711, 0, "host-a", "0001f", "10.0.0.1:4242"};
 
-const Member kFirst{0, 4711, "boot-1 host-a", "host-a", "0001f", "10.0.0.1:4242"};
-const Member kSecond{1, 4712, "boot-1 host-a", "host-a", "00020", ""};
+const Member kFirst{0, 4711, 0, "host-a", "0001f", "10.0.0.1:4242"};
+const Member kSecond{1, 4712, 0, "host-a", "00020", ""};
 
 std::vector<Message> samples() {
-  return {Hello{kHostA, 8, "world=8\nlanes=2"},
+  return {Hello{kThird, 8, "world=8\nlanes=2", {}, -1, "boot-1 host-a"},
           GivingUp{},
           Progress{2, "ranks 1, 3-7"},
           Refusal{{MessageKind::late_for_init, "late"}},
           Roster{{kFirst, kSecond}},
           Failed{{fcclSystemError, "no memory"}},
           Farewell{},
-          Hello{kHostA, 8, {}, Error{fcclInvalidUsage, "no such NIC"}, 5},
+          Hello{kThird, 8, {}, Error{fcclInvalidUsage, "no such NIC"}, 5},
           Later{},
           SharedRoster{300}};
 }
@@ -30,7 +34,7 @@ std::vector<Message> samples() {
 TEST(Messages, come_back_from_their_bytes) {
   const std::optional<Message> hello = decode(encode(samples()[0]));
   ASSERT_TRUE(hello && std::holds_alternative<Hello>(*hello));
-  EXPECT_EQ(std::get<Hello>(*hello).member.listener, kHostA.listener);
+  EXPECT_EQ(std::get<Hello>(*hello).member.listener, kThird.listener);
   EXPECT_EQ(std::get<Hello>(*hello).member.address, "10.0.0.1:4242");
   EXPECT_EQ(std::get<Hello>(*hello).nranks, 8);
   EXPECT_EQ(std::get<Hello>(*hello).agreement, "world=8\nlanes=2");
@@ -44,6 +48,7 @@ TEST(Messages, come_back_from_their_bytes) {
   EXPECT_EQ(std::get<Failed>(*decode(encode(samples()[5]))).error.code, fcclSystemError);
   EXPECT_TRUE(std::holds_alternative<Farewell>(*decode(encode(samples()[6]))));
   EXPECT_FALSE(std::get<Hello>(*hello).failure);
+  EXPECT_EQ(std::get<Hello>(*hello).host, "boot-1 host-a");
   EXPECT_EQ(std::get<Hello>(*hello).origin, -1);
   const Message failing = *decode(encode(samples()[7]));
   ASSERT_TRUE(std::get<Hello>(failing).failure);
@@ -79,10 +84,10 @@ TEST(Messages, the_largest_hello_and_refusal_fit_a_message) {
   const Error long_error{fcclTimeout, std::string(100000, 'z')};
   const std::string longest(kTextLimit, 'x');
   const std::string address = "[1111:2222:3333:4444:5555:6666:7777:8888]:65535";
-  EXPECT_LE(encode(Hello{{0, 1, longest, longest, longest, address}, 2, std::string(kAgreementLimit, 'y')}).size(),
+  EXPECT_LE(encode(Hello{{0, 1, 0, longest, longest, address}, 2, std::string(kAgreementLimit, 'y'), {}, -1, longest}).size(),
             kMessageLimit);
   for (const Message& longest_error : {Message{Refusal{long_error}}, Message{Failed{long_error}},
-                                       Message{Hello{{0, 1, longest, longest, longest, address}, 2, {}, long_error}}}) {
+                                       Message{Hello{{0, 1, 0, longest, longest, address}, 2, {}, long_error, -1, longest}}}) {
     const std::string bytes = encode(longest_error);
     EXPECT_LE(bytes.size(), kMessageLimit);
     EXPECT_TRUE(decode(bytes));
@@ -94,7 +99,7 @@ TEST(Messages, the_largest_roster_fits_what_its_ranks_allow) {
   Roster roster;
   for (int rank = 0; rank < 100; ++rank) {
     const std::string host = fmt::format("{:0255}", rank);
-    roster.members.push_back({rank, 1, host, host, longest, "[1111:2222:3333:4444:5555:6666:7777:8888]:65535"});
+    roster.members.push_back({rank, INT32_MAX, rank, host, longest, "[1111:2222:3333:4444:5555:6666:7777:8888]:65535"});
   }
   const std::string bytes = encode(roster);
   EXPECT_LE(bytes.size(), roster_limit(100));
@@ -104,26 +109,46 @@ TEST(Messages, the_largest_roster_fits_what_its_ranks_allow) {
   EXPECT_EQ(roster_limit(1 << 30), roster_limit(kRankLimit));
 }
 
-Roster roster_on_hosts(int ranks, int hosts) {
-  Roster roster;
+std::map<int, Hello> hellos_of(int ranks, int hosts) {
+  std::map<int, Hello> hellos;
   for (int rank = 0; rank < ranks; ++rank) {
     const std::string host = fmt::format("host-{}", rank * 7 % hosts);
-    roster.members.push_back({rank, 1000 + rank, host + " of a boot", host, fmt::format("{:05x}", rank)});
+    const Member member{rank, 1000 + rank, 0, host, fmt::format("{:05x}", rank)};
+    hellos.emplace(rank, Hello{member, ranks, {}, {}, -1, host + " of a boot"});
   }
-  return roster;
+  return hellos;
 }
 
-TEST(Messages, a_roster_names_each_host_once) {
+Roster roster_on_hosts(int ranks, int hosts) { return roster_of(hellos_of(ranks, hosts)); }
+
+TEST(Messages, a_roster_numbers_hosts_as_their_first_ranks_come) {
+  std::map<int, Hello> hellos = hellos_of(5, 3);  // on the hosts 0, 1, 2, 0, 1
+  hellos.at(1).host = hellos.at(4).host = "another";
+  std::vector<int> numbers;
+  for (const Member& member : roster_of(hellos).members) numbers.push_back(member.host);
+  EXPECT_EQ(numbers, (std::vector{0, 1, 2, 0, 1}));
+}
+
+TEST(Messages, a_roster_names_each_host_once_and_no_identity) {
   for (const int hosts : {1, 3, 16}) {
     const Roster roster = roster_on_hosts(64, hosts);
     const std::string bytes = encode(roster);
     EXPECT_EQ(std::get<Roster>(*decode(bytes)).members, roster.members);
-    for (int host = 0; host < hosts; ++host) {
-      const std::string name = fmt::format("host-{} of", host);
+    for (int host = 0; host < std::min(hosts, 10); ++host) {
+      const std::string name = std::string(1, '\6') + fmt::format("host-{}", host);
       EXPECT_EQ(bytes.find(name), bytes.rfind(name)) << name;
     }
+    EXPECT_EQ(bytes.find("boot"), std::string::npos);
   }
-  EXPECT_LE(encode(roster_on_hosts(512, 1)).size(), 512 * 12);
+  EXPECT_LE(encode(roster_on_hosts(512, 1)).size(), 512 * 9 + 20);
+}
+
+TEST(Messages, a_roster_keeps_the_names_of_a_host_that_has_two) {
+  Roster roster = roster_on_hosts(6, 2);
+  roster.members[4].host_name = "container";
+  const auto read = decode(encode(roster));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(std::get<Roster>(*read).members, roster.members);
 }
 
 TEST(Messages, a_roster_tells_a_rank_by_its_place) {
@@ -133,24 +158,42 @@ TEST(Messages, a_roster_tells_a_rank_by_its_place) {
   EXPECT_EQ(encode(roster), bytes);
 }
 
-TEST(Messages, a_roster_that_counts_more_or_fewer_ranks_or_hosts_than_it_has_is_refused) {
+TEST(Messages, a_roster_that_counts_more_or_fewer_ranks_than_it_has_is_refused) {
   const std::string good = encode(Roster{{kFirst, kSecond}});
   ASSERT_TRUE(decode(good));
   for (const char* count : {"\0\0\0\0", "\1\0\0\0", "\3\0\0\0", "\2\1\0\0", "\377\377\377\377"})
     EXPECT_FALSE(decode(std::string(good).replace(1, 4, count, 4)));
-  for (const char* count : {"\0\0\0\0", "\2\0\0\0", "\377\377\377\377"})
-    EXPECT_FALSE(decode(std::string(good).replace(5, 4, count, 4)));
   EXPECT_FALSE(decode(encode(Roster{})));
 }
 
-TEST(Messages, a_roster_with_a_host_twice_or_in_another_order_is_refused) {
-  const Roster roster = roster_on_hosts(3, 3);
-  std::string bytes = encode(roster);
-  ASSERT_TRUE(decode(bytes));
-  // Rank 1 is the first one of host 1, whose number comes after its flags.
-  const size_t number = bytes.find(std::string("\0\1\0\0\0", 5)) + 1;
-  for (const char other : {'\0', '\2', '\3'})
-    EXPECT_FALSE(decode(std::string(bytes).replace(number, 1, 1, other))) << int{other};
+TEST(Messages, a_roster_with_hosts_in_another_order_is_refused) {
+  const Roster good = roster_on_hosts(3, 3);
+  ASSERT_TRUE(decode(encode(good)));
+  for (const int other : {-1, 2, 3, INT32_MAX}) {
+    Roster roster = good;
+    roster.members[1].host = other;
+    EXPECT_FALSE(decode(encode(roster))) << other;
+  }
+}
+
+// The third rank is on the host of the first; its flags, the number of its host, and two bytes of a pid precede its listener.
+TEST(Messages, a_roster_that_says_more_of_a_host_than_it_must_or_less_is_refused) {
+  const Roster roster = roster_on_hosts(4, 2);
+  const std::string good = encode(roster);
+  const size_t listener = good.find(std::string("\5") + roster.members[2].listener);
+  ASSERT_NE(listener, std::string::npos);
+  const size_t flags = listener - 4, number = listener - 3;
+  ASSERT_EQ(good[flags], 0);
+  ASSERT_EQ(good[number], 0);
+  EXPECT_FALSE(decode(std::string(good).replace(number, 1, "\1")));                      // the host of the last rank
+  EXPECT_FALSE(decode(std::string(good).replace(number, 1, std::string("\200\0", 2))));  // a number of two bytes
+  EXPECT_FALSE(decode(std::string(good).replace(number, 1, "\2")));                      // a host without a name
+  for (const char* name : {"\6host-0", "\6host-x"}) {  // the name that the host has, and another one
+    std::string named = good;
+    named[flags] = '\10';
+    named.insert(listener + 6, name);
+    EXPECT_EQ(decode(named).has_value(), std::string(name).ends_with('x'));
+  }
 }
 
 TEST(Messages, a_member_whose_address_is_none_is_refused) {

@@ -19,10 +19,20 @@ Introduction introduction(int rank, int lane) {
   return {.members = 2, .window = 10 * rank + lane, .slot_bytes = 64, .rails = rank % 2 + 1, .rail = {}};
 }
 
-std::string end_of(int rank, const NetworkEnd& end) {
+Address place_of(int rank) { return {false, {10, 0, 0, static_cast<uint8_t>(rank)}, static_cast<uint16_t>(29600 + rank)}; }
+
+// Rank 4 has no column.
+RankEnd end_of(int rank, const NetworkEnd& network) {
+  RankEnd end{introduction(rank, kLanes), place_of(rank)};
+  if (rank == 4) return end;
+  end.column = ColumnEnd{network};
+  for (int lane = 0; lane < kLanes; ++lane) end.column->lanes[static_cast<size_t>(lane)] = introduction(rank, lane);
+  return end;
+}
+
+std::string bytes_of(const RankEnd& end) {
   std::string bytes;
   append(bytes, end);
-  for (int lane = 0; lane < kLanes; ++lane) append(bytes, introduction(rank, lane));
   return bytes;
 }
 
@@ -37,7 +47,8 @@ Result<Network> read_as(int rank, const std::vector<std::string>& by_host) {
 }
 
 std::vector<std::string> both_hosts(const NetworkEnd& first, const NetworkEnd& second) {
-  return {end_of(0, first) + end_of(1, first), end_of(2, second) + end_of(3, second)};
+  return {bytes_of(end_of(0, first)) + bytes_of(end_of(1, first)),
+          bytes_of(end_of(2, second)) + bytes_of(end_of(3, second)) + bytes_of(end_of(4, second))};
 }
 
 TEST(Network, has_the_rails_of_the_host_with_the_fewest_and_the_highest_of_each_cost) {
@@ -70,38 +81,27 @@ TEST(Network, introduces_the_members_of_the_column_of_the_rank_that_reads) {
   }
 }
 
-Address place_of(int rank) { return {false, {10, 0, 0, static_cast<uint8_t>(rank)}, static_cast<uint16_t>(29600 + rank)}; }
-
-std::string ends_of(const std::vector<int>& ranks) {
-  std::string bytes;
-  for (const int rank : ranks) append(bytes, RankEnd{introduction(rank, 0), place_of(rank)});
-  return bytes;
-}
-
-TEST(RankEnds, are_those_of_every_rank) {
-  const auto all = read_rank_ends({ends_of({0, 1}), ends_of({2, 3, 4})}, columns_of(3));
-  ASSERT_TRUE(all) << all.error().message;
-  ASSERT_EQ(all->size(), 5u);
-  for (int rank = 0; rank < 5; ++rank) {
-    const RankEnd& end = (*all)[static_cast<size_t>(rank)];
-    EXPECT_EQ(end.transfers.window, 10 * rank);
-    EXPECT_EQ(end.transfers.rails, rank % 2 + 1);
-    EXPECT_EQ(end.meeting_place, place_of(rank));
+TEST(Network, tells_the_transfer_lane_and_the_meeting_place_of_every_rank) {
+  for (const int rank : {0, 4}) {
+    const auto network = read_as(rank, both_hosts(kEfa, kEfa));
+    ASSERT_TRUE(network) << network.error().message;
+    ASSERT_EQ(network->transfers.size(), 5u);
+    ASSERT_EQ(network->meeting_places.size(), 5u);
+    for (int each = 0; each < 5; ++each) {
+      const Introduction& transfers = network->transfers[static_cast<size_t>(each)];
+      EXPECT_EQ(transfers.window, 10 * each + kLanes);
+      EXPECT_EQ(transfers.rails, each % 2 + 1);
+      EXPECT_EQ(network->meeting_places[static_cast<size_t>(each)], place_of(each));
+    }
   }
 }
 
-TEST(RankEnds, of_a_host_that_tells_too_little_or_too_much_are_refused) {
-  const std::string first = ends_of({0, 1}), second = ends_of({2, 3, 4});
-  EXPECT_FALSE(read_rank_ends({first}, columns_of(0)));
-  EXPECT_FALSE(read_rank_ends({first, second.substr(1)}, columns_of(0)));
-  EXPECT_FALSE(read_rank_ends({first, second + "x"}, columns_of(0)));
-  EXPECT_FALSE(read_rank_ends({ends_of({0, 1, 2}), second}, columns_of(0)));
-}
-
-TEST(RankEnds, without_a_port_are_refused) {
-  std::string nowhere;
-  append(nowhere, RankEnd{introduction(0, 0), Address{}});
-  EXPECT_FALSE(read_rank_ends({nowhere + ends_of({1}), ends_of({2, 3, 4})}, columns_of(0)));
+TEST(Network, of_a_rank_that_cannot_be_met_is_refused) {
+  RankEnd nowhere = end_of(0, kEfa);
+  nowhere.meeting_place = {};
+  std::vector<std::string> by_host = both_hosts(kEfa, kEfa);
+  by_host[0] = bytes_of(nowhere) + bytes_of(end_of(1, kEfa));
+  EXPECT_FALSE(read_as(0, by_host));
 }
 
 TEST(Network, introduces_nobody_to_a_rank_without_a_column) {
@@ -127,7 +127,7 @@ void expect_refused(const std::vector<std::string>& by_host) {
   EXPECT_EQ(network.error().code, fcclInternalError);
 }
 
-TEST(Network, of_fewer_hosts_than_there_are_is_refused) { expect_refused({end_of(0, kEfa) + end_of(1, kEfa)}); }
+TEST(Network, of_fewer_hosts_than_there_are_is_refused) { expect_refused({both_hosts(kEfa, kEfa).front()}); }
 
 TEST(Network, of_bytes_cut_anywhere_is_refused) {
   const std::vector<std::string> whole = both_hosts(kEfa, kEfa);
@@ -149,62 +149,79 @@ TEST(Network, of_numbers_that_mean_nothing_is_refused) {
     expect_refused(both_hosts(wrong, wrong));
 }
 
-// The bytes of an introduction whose rails are equal; their number, which ends what comes before them, may be any.
-std::string introduction_of_rails(int rails) {
-  Introduction one = introduction(0, 0), none = one;
-  one.rails = 1;
-  none.rails = 0;
-  std::string bytes, with_rail;
-  append(bytes, none);
-  append(with_rail, one);
-  const std::string rail = with_rail.substr(bytes.size());
-  bytes.back() = static_cast<char>(rails);
-  for (int i = 0; i < rails; ++i) bytes += rail;
-  return bytes;
+TEST(Network, of_a_rank_with_a_column_where_there_is_none_or_without_one_where_it_has_one_is_refused) {
+  std::vector<std::string> by_host = both_hosts(kEfa, kEfa);
+  RankEnd more = end_of(4, kEfa), less = end_of(1, kEfa);
+  more.column = ColumnEnd{kEfa};
+  less.column.reset();
+  expect_refused({by_host[0], bytes_of(end_of(2, kEfa)) + bytes_of(end_of(3, kEfa)) + bytes_of(more)});
+  expect_refused({bytes_of(end_of(0, kEfa)) + bytes_of(less), by_host[1]});
 }
 
 TEST(Network, of_more_rails_than_an_introduction_has_is_refused) {
-  for (const int rails : {Introduction::kMostRails, Introduction::kMostRails + 1}) {
-    std::vector<std::string> by_host = both_hosts(kEfa, kEfa);
-    std::string end;
-    append(end, kEfa);
-    for (int lane = 0; lane < kLanes; ++lane) end += introduction_of_rails(rails);
-    by_host[0] = end + end_of(1, kEfa);
-    EXPECT_EQ(read_as(0, by_host).has_value(), rails == Introduction::kMostRails);
-  }
+  const std::vector<std::string> by_host = both_hosts(kEfa, kEfa);
+  RankEnd most = end_of(0, kEfa);
+  most.transfers.rails = Introduction::kMostRails;
+  for (Introduction& lane : most.column->lanes) lane.rails = Introduction::kMostRails;
+  const std::string good = bytes_of(most);
+  EXPECT_TRUE(read_as(0, {good + bytes_of(end_of(1, kEfa)), by_host[1]}));
+  // The number of rails follows two numbers of one byte each.
+  ASSERT_EQ(good[2], Introduction::kMostRails);
+  std::string more = good;
+  more[2] = static_cast<char>(Introduction::kMostRails + 1);
+  expect_refused({more + bytes_of(end_of(1, kEfa)), by_host[1]});
 }
 
-TEST(RankEnds, keep_every_number_and_address) {
+// Its numbers are the largest, and its addresses the shortest and the longest.
+RankEnd extreme_end() {
   RankEnd end{introduction(1, 0), {true, {0xfd, 0, 1}, 29600}};
-  end.transfers.members = INT32_MAX;
-  end.transfers.slot_bytes = UINT64_MAX;
-  end.transfers.write_bytes = 0;
-  end.transfers.payload_bytes = 128;
-  end.transfers.immediate_bits = 64;
-  end.transfers.first_channel = 0xfffffff0;
-  end.transfers.token = 0x8000000000000001;
-  end.transfers.rails = 2;
+  Introduction& transfers = end.transfers;
+  transfers.members = INT32_MAX;
+  transfers.slot_bytes = UINT64_MAX;
+  transfers.write_bytes = 0;
+  transfers.payload_bytes = 128;
+  transfers.immediate_bits = 64;
+  transfers.first_channel = 0xfffffff0;
+  transfers.token = 0x8000000000000001;
   for (size_t rail = 0; rail < 2; ++rail) {
-    Introduction::Rail& of_rail = end.transfers.rail[rail];
+    Introduction::Rail& of_rail = transfers.rail[rail];
     of_rail.address_bytes = rail == 0 ? 1 : Transport::kAddressBytes;
     for (size_t i = 0; i < of_rail.address_bytes; ++i) of_rail.address[i] = static_cast<std::byte>(7 * i + rail + 1);
     of_rail.landing = {0x7fff00000000 + rail, UINT64_MAX - rail};
   }
-  std::string bytes;
-  append(bytes, end);
-  const auto all = read_rank_ends({bytes + ends_of({1}), ends_of({2, 3, 4})}, columns_of(0));
-  ASSERT_TRUE(all) << all.error().message;
-  EXPECT_EQ(all->front().meeting_place, end.meeting_place);
-  const Introduction& read = all->front().transfers;
-  EXPECT_EQ(read.members, INT32_MAX);
-  EXPECT_EQ(read.slot_bytes, UINT64_MAX);
-  EXPECT_EQ(read.token, end.transfers.token);
-  EXPECT_EQ(read.first_channel, end.transfers.first_channel);
-  EXPECT_EQ(read.rail[1].address, end.transfers.rail[1].address);
-  EXPECT_EQ(read.rail[1].landing.key, UINT64_MAX - 1);
-  std::string again;
-  append(again, all->front());
-  EXPECT_EQ(again, bytes);
+  end.column = ColumnEnd{kEfa};
+  for (Introduction& lane : end.column->lanes) {
+    lane = transfers;
+    lane.token ^= 5;
+    lane.rail[1].landing.key -= 7;
+  }
+  return end;
+}
+
+void expect_same(const Introduction& read, const Introduction& told) {
+  EXPECT_EQ(read.members, told.members);
+  EXPECT_EQ(read.slot_bytes, told.slot_bytes);
+  EXPECT_EQ(read.write_bytes, told.write_bytes);
+  EXPECT_EQ(read.payload_bytes, told.payload_bytes);
+  EXPECT_EQ(read.immediate_bits, told.immediate_bits);
+  EXPECT_EQ(read.token, told.token);
+  EXPECT_EQ(read.first_channel, told.first_channel);
+  ASSERT_EQ(read.rails, told.rails);
+  for (size_t rail = 0; rail < 2; ++rail) {
+    EXPECT_EQ(read.rail[rail].address_bytes, told.rail[rail].address_bytes);
+    EXPECT_EQ(read.rail[rail].address, told.rail[rail].address);
+    EXPECT_EQ(read.rail[rail].landing.address, told.rail[rail].landing.address);
+    EXPECT_EQ(read.rail[rail].landing.key, told.rail[rail].landing.key);
+  }
+}
+
+TEST(Network, keeps_every_number_and_address) {
+  const RankEnd end = extreme_end();
+  const auto network = read_as(0, {bytes_of(end) + bytes_of(end_of(1, kEfa)), both_hosts(kEfa, kEfa)[1]});
+  ASSERT_TRUE(network) << network.error().message;
+  EXPECT_EQ(network->meeting_places.front(), end.meeting_place);
+  expect_same(network->transfers.front(), end.transfers);
+  for (size_t lane = 0; lane < kLanes; ++lane) expect_same(network->introductions[lane].front(), end.column->lanes[lane]);
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ class RanksOfTwoHosts : public ::testing::Test {
     std::vector<Peer> peers;
     for (int rank = 0; rank < 4; ++rank) {
       const bool here = rank < 2;
-      peers.push_back({{rank, 100 + rank, here ? "a" : "b", here ? "here" : "there", {}, {}},
+      peers.push_back({{rank, 100 + rank, here ? 0 : 1, here ? "here" : "there", {}, {}},
                        here ? *ProcessWatch::of(getpid()) : nullptr,
                        here ? rank : -1});
     }

@@ -34,7 +34,7 @@ struct Hosts {
     fill_random(id.key);
     listener = std::move(*listen_tcp({false, {127, 0, 0, 1}, 0}));
     for (int host = 0; host < hosts; ++host) {
-      leaders.push_back({leader_of(host), ::getpid(), "boot-" + std::to_string(host), "host-" + std::to_string(host), ""});
+      leaders.push_back({leader_of(host), ::getpid(), host, "host-" + std::to_string(host), ""});
       for (int rank = 0; rank < kRanksPerHost; ++rank) host_of.push_back(host);
     }
     leaders[0].address = to_text(*address_of(listener.get()));
