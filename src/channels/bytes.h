@@ -75,7 +75,7 @@ class Reader {
     good_ = false;
     return 0;
   }
-  // The same, of a number that is no int32_t or is negative.
+  // The same; negative numbers and those above INT32_MAX do not fit either.
   int32_t small_int() {
     const uint64_t value = small_number();
     if (value > INT32_MAX) good_ = false;
