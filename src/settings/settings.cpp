@@ -153,7 +153,7 @@ constexpr Setting kSettings[] = {
      "such buffers for bounce, one for blocking"},
     {"FCCL_CUDA_LANDING", Bytes{&Settings::cuda_landing_bytes, Settings::kCudaLandingStep, 64 * 1024 * 1024}, Scope::agreed,
      "the four slots together by which a rank's GPU gives bytes to the others of its host, if the path is host or "
-     "peer. By peer ReduceScatter takes a fourth of it more for each peer; more than 64 MiB in all are refused"},
+     "peer. By peer ReduceScatter and AllReduce take a fourth of it more for each rank; more than 64 MiB in all are refused"},
     {"FCCL_CUDA_QUEUE", Number{&Settings::cuda_queue_entries, 32, 1000}, Scope::local,
      "the most operations of a communicator's lane that may be outstanding on its GPU; a call without room waits"},
     {"FCCL_CUDA_SMS", Number{&Settings::cuda_blocks, 1, 1024}, Scope::local,
