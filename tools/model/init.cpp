@@ -61,7 +61,7 @@ Introduction introduction_of(const InitShape& shape, int members) {
   return introduction;
 }
 
-// What a leader tells the hub of the ranks of its host, all of which have a column.
+// Returns what a leader tells the hub of the ranks of its host, all of which have a column.
 std::string blob_of_host(const InitShape& shape) {
   std::string blob;
   for (int rank = 0; rank < shape.ranks_per_host; ++rank) {
@@ -73,7 +73,7 @@ std::string blob_of_host(const InitShape& shape) {
   return blob;
 }
 
-// What goes between the hub and one other leader: all of that, and then a message of nothing for each host.
+// Counts between the hub and one other leader: all of that, and then a message of nothing for each host.
 double exchanged_bytes(const InitShape& shape) {
   double bytes = 0;
   for (const std::string& blob : {blob_of_host(shape), std::string()})

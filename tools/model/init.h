@@ -8,13 +8,13 @@
 
 namespace fccl::core::model {
 
-// What the sizes of messages depend on.
+// Decides the sizes of messages.
 struct InitShape {
   int hosts;
   int ranks_per_host;
   std::string provider;
   int rails_of_rank;
-  std::size_t name_bytes;  // of a rail in libfabric
+  std::size_t name_bytes;  // bytes of a rail's name in libfabric
 
   int ranks() const { return hosts * ranks_per_host; }
 };

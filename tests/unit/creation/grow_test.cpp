@@ -21,7 +21,7 @@ class GrowTest : public ::testing::Test {
     std::optional<UniqueId> id{};
   };
 
-  // What each rank learns.
+  // Each rank learns this.
   std::vector<Result<UniqueId>> agree(const std::vector<Proposed>& proposed) {
     std::vector<Result<UniqueId>> learned(kRanks);
     run_as_ranks(kRanks, [&](int rank) {

@@ -1,4 +1,4 @@
-// What the ranks of several hosts say in init, counted from the messages themselves.
+// Counts what the ranks of several hosts say in init, from the messages themselves.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
