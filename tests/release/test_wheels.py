@@ -79,7 +79,7 @@ def environment(tmp_path, wheel):
         subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
         (site,) = (tmp_path / "venv").glob("lib/python3*/site-packages")
         for package in SITES[minor].iterdir():
-            if not re.match(r"fccl|pip|setuptools|.*\.pth$", package.name):
+            if not re.match(r"_distutils_hack|fccl|pip|setuptools|.*\.pth$", package.name):
                 (site / package.name).symlink_to(package)
 
         def run(*words, before=()):
