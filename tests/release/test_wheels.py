@@ -78,8 +78,11 @@ def environment(tmp_path, wheel):
             pytest.skip(f"there is no environment with torch {minor}: ./dev test all makes it")
         subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
         (site,) = (tmp_path / "venv").glob("lib/python3*/site-packages")
+        # Python 3.11 puts a setuptools there that is too old for torch.
+        for package in filter(lambda own: not own.name.startswith("pip"), list(site.iterdir())):
+            shutil.rmtree(package) if package.is_dir() else package.unlink()
         for package in SITES[minor].iterdir():
-            if not re.match(r"_distutils_hack|fccl|pip|setuptools|.*\.pth$", package.name):
+            if not re.match(r"fccl|pip|.*\.pth$", package.name):
                 (site / package.name).symlink_to(package)
 
         def run(*words, before=()):
