@@ -177,6 +177,13 @@ SUBSTITUTES = [
         "2x1 --rate 1gbit --counters -- mpirun build/perf_tests/all_gather_perf --peer mpi -b 16M -e 16M",
         "2x1 --rate 1gbit --counters -- mpirun build/perf_tests/all_gather_perf --peer mpi -b 1M -e 1M -n 2",
     ),
+    Substitute(
+        "./dev cluster 2x2 --rate 1gbit --counters -- torchrun ranks.py",
+        "./dev would look for packages, and a reader has stored the program; smaller",
+        "program=$(mktemp) && sed -n '/^# ranks.py/,/^```$/{/^```$/!p}' README.md >$program && "
+        "if unshare --net true; "
+        "then python3 tools/cluster/cluster.py 2x1 --rate 1gbit --counters -- torchrun $program; fi",
+    ),
     _clustered(
         "2x2 --rate 1gbit --counters -- torchrun -m trainer.fsdp",
         "2x1 --rate 1gbit --counters -- torchrun -m trainer.fsdp --dry-run",
