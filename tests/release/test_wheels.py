@@ -85,12 +85,17 @@ def environment(tmp_path, wheel):
             if not re.match(r"fccl|pip|.*\.pth$", package.name):
                 (site / package.name).symlink_to(package)
 
+        torchrun = tmp_path / "venv" / "bin" / "torchrun"
+        torchrun.write_text(f"#!{torchrun.parent}/python\nfrom torch.distributed.run import main\n\nmain()\n")
+        torchrun.chmod(0o755)
+
         def run(*words, before=()):
             program = tmp_path / "venv" / "bin" / words[0]
             variables = {
                 name: value for name, value in os.environ.items() if not name.startswith(("FCCL_", "PYTHON"))
             }
-            path = f"{program.parent}:/usr/sbin:/sbin" if before else str(program.parent)
+            # What makes namespaces needs the system's programs.
+            path = f"{program.parent}:{os.environ['PATH']}" if before else str(program.parent)
             return subprocess.run(
                 [*before, program, *words[1:]],
                 cwd=tmp_path,
