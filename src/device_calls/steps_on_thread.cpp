@@ -94,8 +94,7 @@ Result<void> StepsOnThread::add(const ReduceSteps& steps, uint64_t step, uint64_
   std::byte* const on_gpu = lane_.memory().device_address(buffer);
   const size_t half = buffer_bytes_ / 2, most = half / size_of(fcclFloat32);
   const bool to_host = on_host_.output && !steps.shares_results();
-  const int me = lane_.landing()->rank();
-  std::byte* const results = steps.shares_results() ? lane_.landing()->device_result_slot(me, number) : steps.result(step);
+  std::byte* const results = steps.added(step, lane_.landing()->device_result_slot(lane_.landing()->rank(), number));
   for (size_t first = 0; first < steps.elements(step); first += most) {
     const size_t count = std::min(most, steps.elements(step) - first);
     const std::byte* own = steps.kept(step) + first * size_of(s.dtype);

@@ -30,9 +30,10 @@ class ReduceSteps {
   uint64_t count() const;
   // Returns the copy from this rank's input into its slot at a peer.
   Copy given(uint64_t step, int peer, std::byte* slot) const;
-  // Return this rank's own input of a step, the place of the result in its output, and their elements.
+  // Return this rank's own input of a step, the place of its sum, which is the rank's result slot if all take the results, and
+  // their elements.
   const std::byte* kept(uint64_t step) const { return input(rank_, step); }
-  std::byte* result(uint64_t step) const;
+  std::byte* added(uint64_t step, std::byte* result_slot) const { return shares_results() ? result_slot : result(step); }
   size_t elements(uint64_t step) const { return elements(rank_, step); }
   // Returns the copy from a rank's slot, which has its results of the step, into this rank's output.
   Copy taken(uint64_t step, int from, const std::byte* slot) const;
@@ -40,6 +41,7 @@ class ReduceSteps {
  private:
   size_t elements(int block, uint64_t step) const;
   const std::byte* input(int block, uint64_t step) const;
+  std::byte* result(uint64_t step) const;
 
   Call call_;
   int rank_;

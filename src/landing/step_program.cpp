@@ -88,7 +88,7 @@ Result<void> ReduceProgram::empty(uint64_t step, uint64_t number) {
 Result<void> ReduceProgram::add(uint64_t step, uint64_t number) {
   const size_t elements = steps_.elements(step);
   if (elements == 0) return {};
-  std::byte* const out = steps_.shares_results() ? landing().device_result_slot(landing().rank(), number) : steps_.result(step);
+  std::byte* const out = steps_.added(step, landing().device_result_slot(landing().rank(), number));
   FCCL_TRY(make_room(1));
   return enqueue_sum(lane(), steps_.signature(), number, {steps_.kept(step), out, 0, elements, blocks_});
 }

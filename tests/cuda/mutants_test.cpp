@@ -24,8 +24,8 @@ constexpr int kTimeout = 250 * kSlowdown;
 // ReduceScatter by pair slots, or that of an AllReduce by them.
 enum class Subject { bounce, steps, sums, shared_sums };
 
-// Float32 elements of a call of two ranks. A block has five steps, one more than there are slots, but
-// that of an AllReduce three, and the call one more, for results.
+// Float32 elements of a call of two ranks. A block has five steps, one more than there are slots, but that of an AllReduce
+// three, and the call one more, for results.
 struct Elements {
   size_t given, taken;
   size_t block;

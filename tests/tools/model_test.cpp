@@ -50,6 +50,13 @@ TEST(Init, sends_as_many_messages_as_was_measured_and_nearly_as_many_bytes) {
   EXPECT_NEAR(of_16_hosts.bytes, 317e3, 0.05 * 317e3);
 }
 
+TEST(Init, of_16_hosts_of_4_ranks_sends_at_most_400_KB) {
+  const double bytes = init_traffic({16, 4, "tcp", 1, kSocketName}).bytes;
+  EXPECT_LE(bytes, 400'000);
+  // Reports of who has joined come on top, on a busy machine.
+  EXPECT_LE(bytes, 380'000);
+}
+
 TEST(Init, takes_the_time_of_the_root_for_each_rank) {
   const auto seconds = [](int ranks) { return init_seconds({1, ranks, "tcp", 1, kSocketName}, kCosts, kCosts); };
   EXPECT_NEAR(seconds(512) - seconds(256), 256 * (6 + 5) * 1e-6, 1e-9);

@@ -73,7 +73,7 @@ std::string blob_of_host(const InitShape& shape) {
   return blob;
 }
 
-// Counts between the hub and one other leader: all of that, and then a message of nothing for each host.
+// Returns the bytes between the hub and one other leader, who exchange these blobs and then empty ones.
 double exchanged_bytes(const InitShape& shape) {
   double bytes = 0;
   for (const std::string& blob : {blob_of_host(shape), std::string()})
