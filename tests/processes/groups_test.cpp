@@ -279,30 +279,27 @@ TEST_P(InitAll, lets_one_thread_run_collectives_of_all_ranks) {
     }
 }
 
-// Tagged sends of one group, received in one group in the reverse order; the seconds of the processor that the least of some
-// tries took, since two ranks that share one wait for it as often as their notices fill a window.
-double seconds_of_group(const Comm& comm, const Seat& seat, int sends, int tries) {
-  double least = 1e9;
-  for (int round = 0; round < tries; ++round) {
-    std::vector<int> given(static_cast<size_t>(sends)), got(given.size(), -1);
-    EXPECT_TRUE(succeeded(fcclBarrier(comm, nullptr)));
-    const double began = processor_seconds();
-    EXPECT_TRUE(succeeded(fcclGroupStart()));
-    for (int i = 0; i < sends; ++i) {
-      const int tag = seat.rank == 0 ? i : sends - 1 - i;
-      const auto place = static_cast<size_t>(tag);
-      given[place] = tag * 7 + round;
-      if (seat.rank == 0) {
-        EXPECT_TRUE(succeeded(fcclSendTagged(&given[place], 1, fcclInt32, 1, tag, comm, nullptr)));
-      } else {
-        EXPECT_TRUE(succeeded(fcclRecvTagged(&got[place], 1, fcclInt32, 0, tag, nullptr, comm, nullptr)));
-      }
+// Makes tagged sends of one group, received in one group in the reverse order. Returns the seconds of the processor that this
+// took: two ranks that share one wait for it as often as their notices fill a window.
+double seconds_of_group(const Comm& comm, const Seat& seat, int sends, int round) {
+  std::vector<int> given(static_cast<size_t>(sends)), got(given.size(), -1);
+  EXPECT_TRUE(succeeded(fcclBarrier(comm, nullptr)));
+  const double began = processor_seconds();
+  EXPECT_TRUE(succeeded(fcclGroupStart()));
+  for (int i = 0; i < sends; ++i) {
+    const int tag = seat.rank == 0 ? i : sends - 1 - i;
+    const auto place = static_cast<size_t>(tag);
+    given[place] = tag * 7 + round;
+    if (seat.rank == 0) {
+      EXPECT_TRUE(succeeded(fcclSendTagged(&given[place], 1, fcclInt32, 1, tag, comm, nullptr)));
+    } else {
+      EXPECT_TRUE(succeeded(fcclRecvTagged(&got[place], 1, fcclInt32, 0, tag, nullptr, comm, nullptr)));
     }
-    EXPECT_TRUE(succeeded(fcclGroupEnd()));
-    least = std::min(least, processor_seconds() - began);
-    for (int i = 0; seat.rank == 1 && i < sends; ++i) EXPECT_EQ(got[static_cast<size_t>(i)], i * 7 + round);
   }
-  return least;
+  EXPECT_TRUE(succeeded(fcclGroupEnd()));
+  const double seconds = processor_seconds() - began;
+  for (int i = 0; seat.rank == 1 && i < sends; ++i) EXPECT_EQ(got[static_cast<size_t>(i)], i * 7 + round);
+  return seconds;
 }
 
 constexpr int kFew = 4000 / kSlowdown;
@@ -310,10 +307,13 @@ constexpr int kFew = 4000 / kSlowdown;
 TEST(LargeGroup, of_four_times_as_many_sends_takes_at_most_five_times_as_long) {
   run_ranks({RanksAs::threads, 2}, [](const Seat& seat) {
     const Comm comm(seat);
-    // All ranks try equally often: the first one says when it was enough. The square of four would be sixteen.
+    // All ranks try equally often: the first one says when it was enough. The square of four would be sixteen. On a busy machine
+    // the many take ten seconds, since each window of notices waits for two turns on a processor.
+    double few = 1e9, many = 1e9;
     bool is_enough = false;
-    for (int attempt = 0; attempt < 10 && !is_enough; ++attempt) {
-      const double few = seconds_of_group(comm, seat, kFew, 4), many = seconds_of_group(comm, seat, 4 * kFew, 4);
+    for (int attempt = 0; attempt < 40 && !is_enough; ++attempt) {
+      few = std::min(few, seconds_of_group(comm, seat, kFew, attempt));
+      many = std::min(many, seconds_of_group(comm, seat, 4 * kFew, attempt));
       is_enough = many <= 5 * few;
       EXPECT_TRUE(succeeded(fcclBroadcast(&is_enough, &is_enough, 1, fcclUint8, 0, comm, nullptr)));
     }
