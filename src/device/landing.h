@@ -59,6 +59,7 @@ class LandingSlots {
   // another process. Error: fcclSystemError, or the GPU's.
   virtual Result<void> reach(int peer, int pid, const LandingPlace& place, const Descriptor& lent) = 0;
 
+  bool is_for_pairs() const { return kind_ == Slots::pair; }
   int rank() const { return rank_; }
   int ranks() const { return static_cast<int>(begins_.size()); }
   size_t slot_bytes() const { return bytes_ / kSlots / static_cast<size_t>(rings_); }

@@ -1,4 +1,4 @@
-// Makes a lane's queue and marks, and counts each entry that it enqueues.
+// Makes a lane's queues and marks, and counts each entry that it enqueues.
 #include "device/lane.h"
 
 #include <utility>
@@ -26,9 +26,10 @@ Result<std::unique_ptr<DeviceLane>> DeviceLane::make(std::shared_ptr<Device> dev
 }
 
 DeviceLane::~DeviceLane() {
-  if (queue_.native != nullptr) device_->drop(queue_);
-  if (forked_.native != nullptr) device_->drop(forked_);
-  if (joined_.native != nullptr) device_->drop(joined_);
+  for (const Queue queue : {sums_.queue, queue_})
+    if (queue.native != nullptr) device_->drop(queue);
+  for (const Mark mark : {forked_, joined_, sums_.done})
+    if (mark.native != nullptr) device_->drop(mark);
   landing_.reset();
   memory_.reset();
 }
@@ -42,31 +43,59 @@ Result<void> DeviceLane::set_up() {
   return {};
 }
 
-void DeviceLane::set_landing(std::unique_ptr<LandingSlots> landing) { landing_ = std::move(landing); }
+Result<void> DeviceLane::set_landing(std::unique_ptr<LandingSlots> landing) {
+  landing_ = std::move(landing);
+  if (!landing_->is_for_pairs()) return {};
+  FCCL_TRY_ASSIGN(sums_.done, device_->make_mark());
+  FCCL_TRY_ASSIGN(sums_.queue, device_->make_queue());
+  return {};
+}
 
 uint64_t DeviceLane::take_numbers(uint64_t sub_calls) { return std::exchange(taken_.numbers, taken_.numbers + sub_calls) + 1; }
 
 uint64_t DeviceLane::take_steps(uint64_t steps) { return std::exchange(taken_.steps, taken_.steps + steps); }
 
-Result<void> DeviceLane::copy(const Copy& copy) {
-  FCCL_TRY(device_->copy(queue_, copy));
+// Words keep sums back until the other queue has come to the call, but those of a call that has failed keep nothing back.
+Result<Queue> DeviceLane::queue_for(On on) {
+  if (on == On::queue || sums_.queue.native == nullptr) return queue_;
+  if (!std::exchange(sums_.are_ahead, true)) {
+    FCCL_TRY(device_->await(sums_.queue, forked_));
+    ++enqueued_;
+  }
+  return sums_.queue;
+}
+
+Result<void> DeviceLane::copy(const Copy& copy, On on) {
+  FCCL_TRY_ASSIGN(const Queue queue, queue_for(on));
+  FCCL_TRY(device_->copy(queue, copy));
   ++enqueued_;
   return {};
 }
 
 Result<void> DeviceLane::reduce(const Reduction& reduction) {
-  FCCL_TRY(device_->reduce(queue_, reduction));
+  FCCL_TRY_ASSIGN(const Queue queue, queue_for(On::sums));
+  FCCL_TRY(device_->reduce(queue, reduction));
   ++enqueued_;
   return {};
 }
 
-Result<void> DeviceLane::enqueue(std::initializer_list<WordOperation> operations) {
-  FCCL_TRY(device_->words(queue_, {operations.begin(), operations.size()}));
+Result<void> DeviceLane::enqueue(std::initializer_list<WordOperation> operations, On on) {
+  FCCL_TRY_ASSIGN(const Queue queue, queue_for(on));
+  FCCL_TRY(device_->words(queue, {operations.begin(), operations.size()}));
   enqueued_ += operations.size();
   return {};
 }
 
+Result<void> DeviceLane::join_sums() {
+  if (!std::exchange(sums_.are_ahead, false)) return {};
+  FCCL_TRY(device_->record(sums_.queue, sums_.done));
+  FCCL_TRY(device_->await(queue_, sums_.done));
+  enqueued_ += 2;
+  return {};
+}
+
 Result<void> DeviceLane::write_drained() {
+  FCCL_TRY(join_sums());
   FCCL_TRY(enqueue({memory_->write(words().drained, enqueued_ + 1)}));
   marked_ = enqueued_;
   return {};
@@ -80,12 +109,14 @@ Result<void> DeviceLane::fork(Queue user) {
 }
 
 Result<void> DeviceLane::join(Queue user) {
+  FCCL_TRY(join_sums());
   FCCL_TRY(device_->record(queue_, joined_));
   ++enqueued_;
   return device_->await(user, joined_);
 }
 
 Result<void> DeviceLane::end(Mark mark) {
+  FCCL_TRY(join_sums());
   for (const Mark each : {joined_, mark}) {
     FCCL_TRY(device_->record(queue_, each));
     ++enqueued_;
@@ -111,7 +142,17 @@ Result<void> DeviceLane::end_copies() {
   return {};
 }
 
+Result<bool> DeviceLane::is_idle() const {
+  for (const Queue queue : {queue_, sums_.queue}) {
+    if (queue.native == nullptr) continue;
+    FCCL_TRY_ASSIGN(const bool idle, device_->is_idle(queue));
+    if (!idle) return false;
+  }
+  return true;
+}
+
 void DeviceLane::see_idle() {
+  sums_.are_ahead = false;
   marked_ = enqueued_;
   release_to_device(words().drained, enqueued_);
 }

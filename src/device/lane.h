@@ -1,4 +1,4 @@
-// DeviceLane: the GPU side of a communicator's lane: a queue, and how far the GPU is with what was enqueued there.
+// DeviceLane: the GPU side of a communicator's lane: its queues, and how far the GPU is with what was enqueued there.
 #pragma once
 
 #include <cstddef>
@@ -25,24 +25,29 @@ struct DeviceLaneShape {
   size_t queue_entries = 32;  // the most entries that may be outstanding
 };
 
-// The owner makes and destroys a lane under a Use. It destroys a lane whose queue is idle, and retires any other. The issuing
+// A lane with pair slots has a second queue, for sums, which waits for the user's stream as the first one does; what ends a
+// call joins them. On all other lanes the two are one.
+//
+// The owner makes and destroys a lane under a Use. It destroys a lane that is idle, and retires any other. The issuing
 // thread enqueues entries and asks for room. The worker reads `ready` and writes `finished`. After a failure the owner calls
 // release_permanently.
 class DeviceLane {
  public:
+  enum class On : uint8_t { queue, sums };
+
   static Result<std::unique_ptr<DeviceLane>> make(std::shared_ptr<Device> device, const DeviceLaneShape& shape);
   ~DeviceLane();
   DeviceLane(const DeviceLane&) = delete;
   DeviceLane& operator=(const DeviceLane&) = delete;
 
   const std::shared_ptr<Device>& device() const { return device_; }
-  Queue queue() const { return queue_; }
   size_t queue_entries() const { return shape_.queue_entries; }
   LaneMemory& memory() const { return *memory_; }
   LaneWords& words() const { return memory_->words(); }
   // Null if the lane's calls use no landing slots.
   const LandingSlots* landing() const { return landing_.get(); }
-  void set_landing(std::unique_ptr<LandingSlots> landing);
+  // Gives a lane its slots, and its queue for sums if they are pair slots. A set-up function of the device.
+  Result<void> set_landing(std::unique_ptr<LandingSlots> landing);
 
   // ---- On the thread that issues calls
   // Reserves numbers for the sub-calls of a call, and returns the first one.
@@ -53,13 +58,14 @@ class DeviceLane {
   bool has_room(size_t entries) const { return outstanding() + entries <= shape_.queue_entries; }
   // Entries that no write of `drained` covers yet.
   size_t unmarked() const { return enqueued_ - marked_; }
-  Result<void> copy(const Copy& copy);
+  Result<void> copy(const Copy& copy, On on = On::queue);
+  // Enqueues a kernel, on the queue for sums.
   Result<void> reduce(const Reduction& reduction);
   // Enqueues operations on words of the lane, as LaneMemory describes them, by one call of the driver.
-  Result<void> enqueue(std::initializer_list<WordOperation> operations);
-  // Enqueues a write of `drained`, which tells the host that all entries up to and including this one are done.
+  Result<void> enqueue(std::initializer_list<WordOperation> operations, On on = On::queue);
+  // Enqueues a write of `drained`, which tells the host that all entries up to and including this one are done, sums too.
   Result<void> write_drained();
-  // fork makes the queue wait for the user's stream; join makes the user's stream wait for the queue.
+  // fork makes the queue wait for the user's stream; join makes the user's stream wait for the queue, and for sums.
   Result<void> fork(Queue user);
   Result<void> join(Queue user);
   // In the place of join: sets a mark of the user's, whose stream does not wait.
@@ -71,7 +77,9 @@ class DeviceLane {
   // Ends a call whose copies are all on the queue and that gives the worker no sub-calls.
   Result<void> end_copies();
 
-  // Notes that the queue was seen idle.
+  // Returns true if the GPU has done all entries, by its driver's word.
+  Result<bool> is_idle() const;
+  // Notes that the lane was seen idle.
   void see_idle();
 
   // ---- While no thread issues calls
@@ -88,6 +96,12 @@ class DeviceLane {
     uint64_t numbers = 0;
     uint64_t steps = 0;
   };
+  // Of a lane with two queues.
+  struct Sums {
+    Queue queue;
+    Mark done;
+    bool are_ahead = false;  // true if the first queue does not wait yet for all that is on this one
+  };
   struct Program {
     uint64_t first_number;
     uint64_t drained;  // the value of `drained` when the program is done
@@ -95,6 +109,10 @@ class DeviceLane {
 
   DeviceLane(std::shared_ptr<Device> device, const DeviceLaneShape& shape);
   Result<void> set_up();
+  // Returns the queue of an entry that is about to be enqueued.
+  Result<Queue> queue_for(On on);
+  // Makes the queue wait for the sums that it does not wait for yet.
+  Result<void> join_sums();
 
   std::shared_ptr<Device> device_;
   DeviceLaneShape shape_;
@@ -103,7 +121,8 @@ class DeviceLane {
   Queue queue_;
   Mark forked_;
   Mark joined_;
-  uint64_t enqueued_ = 0;  // the number of entries enqueued so far
+  Sums sums_;
+  uint64_t enqueued_ = 0;  // the number of entries enqueued so far, on both queues
   uint64_t marked_ = 0;    // the entries that writes of `drained` cover
   Taken taken_;
   std::vector<Program> programs_;  // a ring of the programs that may still run

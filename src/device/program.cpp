@@ -23,7 +23,7 @@ size_t Program::entries() const {
 Result<void> QueueRoom::make(size_t entries, const AwaitRoom& await_room) {
   if (fits_) return {};
   if (lane_.unmarked() >= lane_.queue_entries() / 4) FCCL_TRY(lane_.write_drained());
-  return await_room(entries + 1);
+  return await_room(entries + kEntriesToMark);
 }
 
 Result<void> Program::copy(const Copies& copies) {

@@ -13,6 +13,10 @@ namespace fccl::core {
 // factor, the write of `drained`, the lane's mark at its end and the user's.
 inline constexpr size_t kEntriesOfEnds = 6;
 
+// The entries that a write of `drained` takes at most: sums that are ahead are joined before it, and wait for the user's stream
+// anew behind it.
+inline constexpr size_t kEntriesToMark = 4;
+
 // The room that a program of so many entries takes in its lane's queue. A program that does not fit waits between its portions.
 class QueueRoom {
  public:

@@ -104,7 +104,7 @@ Result<void> DevicePath::prepare(Issue& issue) {
     issue.lane.stream = std::move(*stream);
   }
   issue.lane.device = std::move(*made);
-  FCCL_TRY(landed_.prepare(lane_of(issue.task.call.signature.collective), issue.lane, issue.task.number));
+  FCCL_TRY(landed_.prepare(issue.task, issue.lane));
   return meet(issue, kBehindSetUp);
 }
 

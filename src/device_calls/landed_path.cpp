@@ -70,13 +70,16 @@ Result<void> LandedPath::check_memory() const {
 }
 
 // Processes pass descriptors by the sockets of the creation, until no lane needs any more of them.
-Result<void> LandedPath::prepare(LaneId id, OwnLane& lane, uint64_t number) {
+Result<void> LandedPath::prepare(const Task& task, OwnLane& lane) {
+  const Signature& first = task.call.signature;
+  const LaneId id = lane_of(first.collective);
   OfLane& own = lanes_[id];
-  LandingAgreement agreement(gpu_, state_, id, number, own.bytes);
+  LandingAgreement agreement(gpu_, state_, id, task.number, own.bytes);
   for (const LandingKind kind : std::exchange(own.kinds, {})) {
     FCCL_TRY_ASSIGN(LandingFound found, agreement.find(kind, lane.stream != nullptr));
     if (found.slots) {
-      lane.device->set_landing(std::move(found.slots));
+      const auto set = lane.device->set_landing(std::move(found.slots));
+      if (!set) return fail(gpu_.raise(describe(first), set.error()));
       break;
     }
     if (path_ == "peer")

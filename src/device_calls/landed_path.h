@@ -43,8 +43,8 @@ class LandedPath {
   Result<void> check_memory() const;
   // Gives a lane its slots, if every rank can have them and reach those of all others. All ranks call it between the same two
   // meetings; where they may not use slots it does nothing. It tries the kinds of slots that FCCL_CUDA_PATH allows in turn. If
-  // one rank cannot have slots of a kind, all do without, and none fails.
-  Result<void> prepare(LaneId id, OwnLane& lane, uint64_t number);
+  // one rank cannot have slots of a kind, all do without, and none fails. `task`: the lane's first call.
+  Result<void> prepare(const Task& task, OwnLane& lane);
   // Refuses a call if FCCL_CUDA_PATH insists on slots that the ranks cannot have. Equal on all ranks, as `serves` is, whatever
   // their buffers.
   Result<void> check(const Call& call) const;

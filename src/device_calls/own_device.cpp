@@ -41,14 +41,14 @@ std::string name_of(const Device& device) { return fmt::format("cuda:{} ({})", d
 
 Result<bool> OwnLane::is_drained() const {
   if (!device) return true;
-  return stream ? device->is_drained() : device->device()->is_idle(device->queue());
+  return stream ? device->is_drained() : device->is_idle();
 }
 
 // On the blocking path only the copy of a result can be left then.
 bool OwnLane::has_begun() const {
   if (!device) return false;
   if (stream) return device->has_begun();
-  return gpu_arrived && !device->device()->is_idle(device->queue()).value_or(true);
+  return gpu_arrived && !device->is_idle().value_or(true);
 }
 
 void OwnLane::retire() {
@@ -161,7 +161,7 @@ Result<void> OwnDevice::await(const Wait& wait) {
 }
 
 Result<void> OwnDevice::await_idle(DeviceLane& lane, const std::function<std::string()>& what) {
-  FCCL_TRY(await({[&] { return device_->is_idle(lane.queue()); }, [] { return 0; }, what}));
+  FCCL_TRY(await({[&] { return lane.is_idle(); }, [] { return 0; }, what}));
   lane.see_idle();
   return {};
 }

@@ -18,7 +18,7 @@ bool free_if_idle(std::unique_ptr<DeviceLane>& lane) {
   const std::shared_ptr<Device> device = lane->device();
   const Device::Use use(*device);
   if (!use.entered()) return false;
-  const Result<bool> idle = device->is_idle(lane->queue());
+  const Result<bool> idle = lane->is_idle();
   if (!idle || !*idle) return false;
   lane.reset();
   return true;

@@ -28,8 +28,12 @@ Result<void> in_order_of_steps(uint64_t count, Produce produce, Consume consume)
 //   produce s:  wait for all_taken q+s+1-slots; fill slots; write done q+s+1
 //   consume s:  wait for all_done q+s+1; empty slots; write taken q+s+1
 //   write drained
-// In the order of a queue no wait's satisfier stands behind it on any rank: all_taken asks for steps that this rank has
-// consumed, and all_done for those that it has produced. It lives, is forked and ended as a Program is.
+// A lane with a queue for sums consumes there, so that filling waits for slots alone. Words order all else, but the call's
+// beginning and its end: its buffers are the user's before it and behind it. A slot is filled behind all_taken, which is
+// written behind what empties it, whatever the queues.
+// In the order in which entries are enqueued no wait's satisfier stands behind it on any rank: all_taken asks for steps that
+// this rank has consumed, and all_done for those that it has produced. So queues may share one line into the GPU. It lives, is
+// forked and ended as a Program is.
 class StepProgram {
  public:
   StepProgram(const StepProgram&) = delete;
@@ -56,15 +60,20 @@ class StepProgram {
   DeviceLane& lane() const { return lane_; }
   const LandingSlots& landing() const { return *lane_.landing(); }
   Result<void> make_room(size_t entries) { return room_.make(entries, *await_room_); }
-  Result<void> copy(const Copy& copy);
-  // Waits until all ranks have consumed all steps before the one that has this number.
-  Result<void> await_all_taken(uint64_t number) { return await(words_.all_taken, number); }
+  // Enqueue what fills a slot, and what empties one.
+  Result<void> copy_in(const Copy& copy) { return this->copy(copy, On::queue); }
+  Result<void> copy_out(const Copy& copy) { return this->copy(copy, On::sums); }
+  // Empties no more until all ranks have consumed all steps before the one that has this number.
+  Result<void> await_all_taken(uint64_t number) { return await(words_.all_taken, number, On::sums); }
 
  private:
+  using On = DeviceLane::On;
+
   Result<void> produce(uint64_t step);
   Result<void> consume(uint64_t step);
-  Result<void> write(DeviceWord& word, uint64_t value);
-  Result<void> await(DeviceWord& word, uint64_t value);
+  Result<void> write(DeviceWord& word, uint64_t value, On on);
+  Result<void> await(DeviceWord& word, uint64_t value, On on);
+  Result<void> copy(const Copy& copy, On on);
 
   DeviceLane& lane_;
   StepWords& words_;
@@ -91,7 +100,8 @@ class GatherProgram final : public StepProgram {
 // Fills this rank's slot at each peer, and adds what the peers have put into its own ones by a kernel of at most so many
 // blocks. Where all ranks take the results, step s > 0 goes on behind its sum:
 //   wait for all_taken q+s; take what each rank has added in step s-1
-// It adds into the slot that had the results of step s-4. All ranks took those in step s-3, for which step s-1 has waited.
+// It adds into the slot that had the results of step s-4. All ranks took those in step s-3, for which step s-1 has waited; or
+// in the call before, behind which they have begun to fill slots for this one.
 class ReduceProgram final : public StepProgram {
  public:
   ReduceProgram(DeviceLane& lane, const ReduceSteps& steps, int blocks)

@@ -1,6 +1,7 @@
 // How a program is altered.
 #include "cuda/altered_gpu.h"
 
+#include <algorithm>
 #include <array>
 #include <thread>
 #include <utility>
@@ -12,6 +13,16 @@ std::string name_of(Entry::Kind kind) {
                                     "sum",        "write ready", "wait for finished", "write drained",
                                     "write done", "write taken", "wait for all_done", "wait for all_taken"};
   return kNames[static_cast<size_t>(kind)];
+}
+
+size_t next_in_order(const std::vector<Entry>& program, size_t at) {
+  const Entry& entry = program[at];
+  const auto follows = [&](const Entry& later) {
+    const bool is_by_mark = entry.kind == Entry::Kind::record && later.kind == Entry::Kind::await;
+    return later.queue.native == entry.queue.native || (is_by_mark && later.mark.native == entry.mark.native);
+  };
+  const auto next = std::find_if(program.begin() + static_cast<ptrdiff_t>(at) + 1, program.end(), follows);
+  return static_cast<size_t>(next - program.begin());
 }
 
 namespace {
@@ -70,9 +81,11 @@ Result<void> AlteredGpu::enqueue_altered() {
     case Alteration::How::drop:
       collected_.erase(collected_.begin() + static_cast<ptrdiff_t>(at));
       break;
-    case Alteration::How::swap_with_next:
-      std::swap(collected_[at], collected_[at + 1]);
+    case Alteration::How::move: {
+      const auto entry = collected_.begin() + static_cast<ptrdiff_t>(at);
+      std::rotate(entry, entry + 1, collected_.begin() + static_cast<ptrdiff_t>(next_in_order(program_, at)) + 1);
       break;
+    }
     case Alteration::How::miscount:
       // The GPU then writes a value that is too high, or awaits one that is too low.
       if (is_said_too_early(collected_[at].kind))

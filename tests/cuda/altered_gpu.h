@@ -42,6 +42,10 @@ struct Entry {
 
 std::string name_of(Entry::Kind kind);
 
+// Returns the next entry of a program that has an order with this one, by their queue or by the mark that one of them sets; the
+// program's size if no entry has.
+size_t next_in_order(const std::vector<Entry>& program, size_t at);
+
 // How late copies are, of inputs and of outputs, which kernels write, too.
 struct Lateness {
   std::chrono::milliseconds in{0};
@@ -49,7 +53,8 @@ struct Lateness {
 };
 
 struct Alteration {
-  enum class How : uint8_t { none, drop, swap_with_next, miscount };
+  // Moved is behind the next entry in order.
+  enum class How : uint8_t { none, drop, move, miscount };
   How how = How::none;
   size_t entry = 0;
 };

@@ -3,7 +3,7 @@
 #include <functional>
 #include <thread>
 
-#include "cuda/cuda_ranks.h"
+#include "cuda/landed_calls.h"
 #include "device_calls/retired_lanes.h"
 
 namespace fccl::core::testing {
@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr double kSecond = 1000 * kSlowdown;
+constexpr double kInTime = 1000 * kSlowdown;
 constexpr int kShort = 400 * kSlowdown;  // ms, a communicator's timeout
 
 class CudaFailures : public ::testing::TestWithParam<const char*> {
@@ -19,6 +19,7 @@ class CudaFailures : public ::testing::TestWithParam<const char*> {
   static bool bounces() { return std::string(GetParam()) != "blocking"; }
   const Setting path{"FCCL_CUDA_PATH", GetParam()};
   const Setting buffer{"FCCL_CUDA_BUFFER", "4096"};
+  const Setting slots{"FCCL_CUDA_LANDING", kSmallSlots};
 };
 
 fcclConfig_t config_with_timeout(int timeout_ms) {
@@ -48,12 +49,8 @@ std::string await_failure(fcclComm_t comm, fcclResult_t code, double within_ms) 
   return fcclGetLastError(comm);
 }
 
-void expect_words(const std::string& text, const std::vector<std::string>& words) {
-  for (const std::string& word : words) EXPECT_NE(text.find(word), std::string::npos) << text;
-}
-
 // All that is on the stream is through.
-void expect_released(CudaSeat& seat, double within_ms = kSecond) {
+void expect_released(CudaSeat& seat, double within_ms = kInTime) {
   const int64_t begin = now_ns();
   seat.gpu().synchronize(seat.stream());
   EXPECT_LT(ms_since(begin), within_ms);
@@ -65,7 +62,7 @@ TEST_P(CudaFailures, calls_that_differ_differ_in_their_first_sub_call) {
     warm_up(seat, comm);
     CudaTrial trial(reduce_of(seat.rank() == 0 ? 40'000 : 41'000), seat);
     (void)trial.issue(comm);
-    expect_words(await_failure(comm, fcclInvalidUsage, kSecond), {"rank 0", "of 40000 float32", "of 41000 float32"});
+    expect_words(await_failure(comm, fcclInvalidUsage, kInTime), {"rank 0", "of 40000 float32", "of 41000 float32"});
     expect_released(seat);
     seat.meet();
   });
@@ -79,7 +76,7 @@ TEST_P(CudaFailures, a_call_of_the_other_lane_is_one_that_differs) {
     if (seat.rank() == 1) recipe.collective = fcclCollAllGather;
     CudaTrial trial(recipe, seat);
     (void)trial.issue(comm);
-    expect_words(await_failure(comm, fcclInvalidUsage, kSecond), {"AllReduce(sum) of 1000", "AllGather of 1000"});
+    expect_words(await_failure(comm, fcclInvalidUsage, kInTime), {"AllReduce(sum) of 1000", "AllGather of 1000"});
     expect_released(seat);
     seat.meet();
   });
@@ -90,7 +87,7 @@ TEST_P(CudaFailures, first_calls_that_differ_show_as_they_are) {
     const Comm comm(seat.seat(), config_of_cuda_tests());
     CudaTrial trial(reduce_of(seat.rank() == 0 ? 40 : 41), seat);
     (void)trial.issue(comm);
-    expect_words(await_failure(comm, fcclInvalidUsage, kSecond), {"of 40 float32", "of 41 float32"});
+    expect_words(await_failure(comm, fcclInvalidUsage, kInTime), {"of 40 float32", "of 41 float32"});
     expect_released(seat);
     seat.meet();
   });
@@ -102,7 +99,7 @@ TEST_P(CudaFailures, a_rank_that_never_issues_is_named_at_the_deadline) {
     warm_up(seat, comm);
     CudaTrial trial(reduce_of(5000), seat);
     if (seat.rank() != 2) (void)trial.issue(comm);
-    expect_words(await_failure(comm, fcclTimeout, kShort + kSecond), {"rank 2", "it has not issued this one"});
+    expect_words(await_failure(comm, fcclTimeout, kShort + kInTime), {"rank 2", "it has not issued this one"});
     expect_released(seat);
     seat.meet();
   });
@@ -115,7 +112,7 @@ TEST_P(CudaFailures, a_rank_whose_stream_is_held_is_named_at_the_deadline) {
     if (seat.rank() == 1) seat.hold();
     CudaTrial trial(reduce_of(500), seat);
     (void)trial.issue(comm);
-    const std::string text = await_failure(comm, fcclTimeout, kShort + kSecond);
+    const std::string text = await_failure(comm, fcclTimeout, kShort + kInTime);
     expect_words(text, {"rank 1"});
     if (bounces()) expect_words(text, {"it has issued this one, but its CUDA stream has not come to it"});
     if (seat.rank() != 1) expect_released(seat);
@@ -132,7 +129,7 @@ TEST_P(CudaFailures, a_gpu_that_stops_fails_all_and_keeps_nobody) {
     if (seat.rank() == 1) seat.gpu().stop();
     CudaTrial trial(reduce_of(5000), seat);
     (void)trial.issue(comm);
-    expect_words(await_failure(comm, fcclTimeout, kShort + kSecond), {"rank 1"});
+    expect_words(await_failure(comm, fcclTimeout, kShort + kInTime), {"rank 1"});
     if (seat.rank() == 0) expect_released(seat);
     const int64_t begin = now_ns();
     EXPECT_TRUE(succeeded(fcclCommDestroy(comm.release())));
@@ -173,7 +170,7 @@ TEST_P(CudaFailures, the_calls_before_a_failure_stay_right) {
     CudaTrial right(reduce_of(5000), seat), differs(reduce_of(seat.rank() == 0 ? 7000 : 7001), seat);
     EXPECT_TRUE(succeeded(right.issue(comm)));
     (void)differs.issue(comm);
-    (void)await_failure(comm, fcclInvalidUsage, kSecond);
+    (void)await_failure(comm, fcclInvalidUsage, kInTime);
     expect_released(seat);
     EXPECT_EQ(right.fault(), "");
     EXPECT_EQ(differs.issue(comm), fcclInvalidUsage);
@@ -262,7 +259,7 @@ TEST(CudaBounce, is_destroyed_without_waiting_for_a_gpu_that_has_not_come) {
     } else {
       EXPECT_TRUE(succeeded(trial.issue(comm)));
       seat.meet();
-      expect_words(await_failure(comm, fcclAborted, kSecond), {"rank 0 destroyed its communicator before its GPU"});
+      expect_words(await_failure(comm, fcclAborted, kInTime), {"rank 0 destroyed its communicator before its GPU"});
       expect_released(seat);
       EXPECT_TRUE(succeeded(fcclCommDestroy(comm.release())));
     }

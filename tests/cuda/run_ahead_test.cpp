@@ -1,7 +1,7 @@
 // How far a host runs ahead of its GPU: a loop without an end never fills a queue.
 #include <mutex>
 
-#include "cuda/cuda_ranks.h"
+#include "cuda/landed_calls.h"
 
 namespace fccl::core::testing {
 namespace {
@@ -77,6 +77,25 @@ TEST(CudaRunAhead, a_call_of_more_entries_than_a_queue_takes_is_enqueued_in_port
     const Comm comm(seat, config_of_cuda_tests());
     run_calls(own, comm, 3, 100'000);
     seat.meet();
+  });
+  expect_within(gpu, 32);
+}
+
+// What is on both queues counts as one.
+TEST(CudaRunAhead, a_sum_of_more_entries_than_its_queues_take_is_enqueued_in_portions) {
+  const Setting path("FCCL_CUDA_PATH", "peer"), slots("FCCL_CUDA_LANDING", kSmallSlots), entries("FCCL_CUDA_QUEUE", "32");
+  simulated::uninstall_all();
+  const auto gpu = std::make_shared<WatchedGpu>(simulated::GpuOptions{.queue_slots = 40, .connections = 32, .delay_us = 5});
+  simulated::install(gpu);
+  run_ranks({.as = RanksAs::threads, .ranks = 3}, [&](const Seat& seat) {
+    simulated::set_current_device(0);
+    CudaSeat own(seat, gpu);
+    const Comm comm(seat, config_of_cuda_tests());
+    constexpr fcclColl_t kSums[] = {fcclCollReduceScatter, fcclCollAllReduce};
+    for (const fcclColl_t collective : kSums)
+      EXPECT_EQ(try_on_gpu({.collective = collective, .dtype = fcclFloat32, .count = 30'000}, own, comm), "");
+    EXPECT_TRUE(succeeded(fcclCommFinalize(comm)));
+    for (const fcclColl_t collective : kSums) EXPECT_EQ(calls_by("peer", comm, collective), 1U);
   });
   expect_within(gpu, 32);
 }

@@ -1,4 +1,5 @@
 // Random calls on random GPUs, with a fault or none: every rank ends, with right results or with the failure that all have.
+// And ranks that are killed, whom the others name in time.
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -6,12 +7,14 @@
 #include <thread>
 #include <vector>
 
-#include "cuda/cuda_ranks.h"
+#include "cuda/landed_calls.h"
 
 namespace fccl::core::testing {
 namespace {
 
 enum class Fault { none, an_error, stop };
+
+constexpr int kConnections[] = {1, 2, 8};
 
 // The run that a seed stands for.
 struct Weather {
@@ -33,7 +36,6 @@ struct Weather {
     // A GPU that stops, or has few connections, stops all ranks on it.
     const bool shared = fault != Fault::stop && below(2) == 0;
     on = {.ranks = ranks, .gpus = shared ? 1 : ranks, .options = {.seed = seed, .delay_us = static_cast<int>(below(200))}};
-    constexpr int kConnections[] = {1, 2, 8};
     if (!shared) on.options.connections = kConnections[below(std::size(kConnections))];
     if (below(3) == 0) on.options.most_pitch = 2000;
     buffer = std::to_string(4096 << below(4));
@@ -48,6 +50,27 @@ void set_up_lanes(CudaSeat& seat, fcclComm_t comm) {
   seat.meet();
 }
 
+// A sum of which a GPU has a kernel, among two ranks or more; the smallest of them bounce.
+Recipe random_sum(std::mt19937_64& dice, int iteration) {
+  constexpr fcclDataType_t kTypes[] = {fcclFloat32, fcclFloat16, fcclBfloat16};
+  constexpr ReduceOp kOps[] = {ReduceOp::sum, ReduceOp::avg, ReduceOp::premul_sum};
+  Recipe sum{.collective = dice() % 2 == 0 ? fcclCollAllReduce : fcclCollReduceScatter,
+             .dtype = kTypes[dice() % std::size(kTypes)],
+             .count = 1 + dice() % 10'000,
+             .op = kOps[dice() % std::size(kOps)],
+             .misalignment = dice() % 3,
+             .iteration = iteration};
+  sum.widens = may_widen(sum.collective, sum.dtype) && dice() % 2 == 0;
+  sum.in_place = !sum.widens && dice() % 3 == 0;
+  return sum;
+}
+
+// Most calls by the peer path are such sums, which have a queue of their own.
+Recipe random_call(std::mt19937_64& dice, const Weather& weather, int iteration) {
+  return weather.path == "peer" && dice() % 3 != 0 ? random_sum(dice, iteration)
+                                                   : random_recipe(dice, weather.ranks, 10'000, iteration);
+}
+
 void run_rank(CudaSeat& seat, const Weather& weather, uint64_t seed) {
   fcclConfig_t config = config_of_cuda_tests();
   config.timeoutMs = weather.fault == Fault::none ? 20'000 : 300 * kSlowdown;
@@ -60,7 +83,7 @@ void run_rank(CudaSeat& seat, const Weather& weather, uint64_t seed) {
   const int when = static_cast<int>(of_rank() % kCalls);
   std::vector<std::unique_ptr<CudaTrial>> trials;
   for (int i = 0; i < kCalls; ++i)
-    trials.push_back(std::make_unique<CudaTrial>(random_recipe(of_all, seat.ranks(), 10'000, i), seat, i % 2 == 0));
+    trials.push_back(std::make_unique<CudaTrial>(random_call(of_all, weather, i), seat, i % 2 == 0));
   for (int i = 0; i < kCalls; ++i) {
     if (is_at_fault && i == when && weather.fault == Fault::an_error) seat.gpu().fail_call_after(1 + of_rank() % 20);
     if (is_at_fault && i == when && weather.fault == Fault::stop) seat.gpu().stop();
@@ -120,6 +143,28 @@ void run_seeds(const std::vector<uint64_t>& seeds, size_t at_once, std::chrono::
             [&](const Seat& seat) { run_share(static_cast<size_t>(seat.rank), at_once); });
 }
 
+// The rank is a process, as all are. The collective is one that goes by the path's slots, if it has some.
+void run_kill(uint64_t seed) {
+  SCOPED_TRACE("kill " + std::to_string(seed));
+  std::mt19937_64 dice(seed);
+  const std::string path = kCudaPaths[1 + dice() % (std::size(kCudaPaths) - 1)];
+  constexpr fcclColl_t kCollectives[] = {fcclCollAllGather, fcclCollReduceScatter, fcclCollAllReduce};
+  const fcclColl_t collective = kCollectives[path == "host" ? 0 : dice() % std::size(kCollectives)];
+  const simulated::GpuOptions options{
+      .seed = seed, .connections = kConnections[dice() % std::size(kConnections)], .delay_us = static_cast<int>(dice() % 200)};
+  const Setting taken("FCCL_CUDA_PATH", path), landing("FCCL_CUDA_LANDING", kSmallSlots), buffer("FCCL_CUDA_BUFFER", "4096");
+  run_on_gpus({.ranks = 3, .options = options, .host_of = {0, 0, 0}, .killed = {2}},
+              [&, operations = dice() % 200](CudaSeat& seat) {
+                Comm comm(seat.seat(), config_of_cuda_tests());
+                set_up_lanes(seat, comm);
+                expect_end_by_death(seat, comm, {.collective = collective, .dtype = fcclFloat32, .count = 30'000}, operations);
+              });
+}
+
+void run_kills(uint64_t first, uint64_t count) {
+  for (uint64_t seed = first; seed < first + count && !::testing::Test::HasFailure(); ++seed) run_kill(seed);
+}
+
 bool is_any(Fault) { return true; }
 bool is_one(Fault fault) { return fault != Fault::none; }
 
@@ -131,9 +176,16 @@ TEST(CudaSeeds, of_a_hundred_faults_end_on_every_rank) {
   run_seeds(seeds_from(100, 100, is_one), 10, std::chrono::seconds(100));
 }
 
-TEST(CudaSeedsCampaign, of_a_thousand_end_on_every_rank) {
-  run_seeds(seeds_from(1000, 1000, is_any), 8, std::chrono::seconds(850));
+TEST(CudaSeeds, of_nine_kills_end_on_every_other_rank_which_names_the_killed_one) {
+  if (!sees_processes()) GTEST_SKIP() << "the thread sanitizer sees one process";
+  run_kills(1, 9);
 }
+
+TEST(CudaSeedsCampaign, of_a_thousand_faults_end_on_every_rank) {
+  run_seeds(seeds_from(1000, 1000, is_one), 8, std::chrono::seconds(850));
+}
+
+TEST(CudaSeedsCampaign, of_two_hundred_kills_end_on_every_other_rank_which_names_the_killed_one) { run_kills(1000, 200); }
 
 }  // namespace
 }  // namespace fccl::core::testing

@@ -237,6 +237,67 @@ void run_without_sums(const std::function<void(CudaSeat&)>& body) {
   simulated::uninstall_all();
 }
 
+// Makes no more queues once kernels have been loaded.
+class GpuWithFewQueues : public simulated::SimulatedGpu {
+ public:
+  using SimulatedGpu::SimulatedGpu;
+  Result<void> load(size_t sources) override {
+    has_loaded_ = true;
+    return SimulatedGpu::load(sources);
+  }
+  Result<Queue> make_queue() override {
+    if (has_loaded_) return fail(fcclUnhandledCudaError, "there is no queue left");
+    return SimulatedGpu::make_queue();
+  }
+
+ private:
+  std::atomic<bool> has_loaded_{false};
+};
+
+TEST_P(CudaSums, whose_queue_cannot_be_made_are_every_ranks_failure) {
+  simulated::uninstall_all();
+  const auto few = std::make_shared<GpuWithFewQueues>(simulated::GpuOptions{.ordinal = 0});
+  const auto many = std::make_shared<simulated::SimulatedGpu>(simulated::GpuOptions{.ordinal = 1});
+  simulated::install(few);
+  simulated::install(many);
+  run_ranks({.as = RanksAs::threads, .ranks = 2}, [&](const Seat& seat) {
+    simulated::set_current_device(seat.rank);
+    CudaSeat own(seat, seat.rank == 0 ? few : many);
+    Comm comm(seat, config_of_cuda_tests());
+    std::byte* const from = own.take(8'000);
+    std::byte* const to = own.take(4'000);
+    EXPECT_EQ(call()(from, to, 1000, fcclFloat32, fcclSum, comm, own.stream().native), fcclUnhandledCudaError);
+    expect_words(fcclGetLastError(comm),
+                 {"rank 0 could not run " + std::string(row_of(GetParam()).name), "there is no queue left"});
+    fcclCommDestroy(comm.release());
+    seat.meet();
+  });
+  simulated::uninstall_all();
+}
+
+// Nothing else than its stream keeps a program back then.
+TEST_P(CudaSums, of_a_failed_call_wait_for_its_stream) {
+  run_on_gpus({.ranks = 2, .gpus = 2}, [](CudaSeat& seat) {
+    Comm comm(seat.seat(), config_of_cuda_tests());
+    expect_right(seat, comm, {{fcclFloat32, ReduceOp::sum}}, {1000});
+    constexpr size_t kCount = 2'000;
+    std::byte* const from = seat.take(2 * kCount * 4);
+    std::byte* const to = seat.take(kCount * 4);
+    const std::vector<int32_t> before = seat.read(to, kCount);
+    seat.meet();
+    seat.hold();
+    EXPECT_TRUE(succeeded(call()(from, to, kCount, fcclFloat32, fcclSum, comm, seat.stream().native)));
+    seat.meet();
+    EXPECT_TRUE(succeeded(fcclCommRevoke(comm, 0)));
+    EXPECT_TRUE(succeeded(fcclCommAbort(comm.release())));
+    std::this_thread::sleep_for(50ms);
+    EXPECT_EQ(seat.read(to, kCount), before);
+    seat.release();
+    seat.gpu().synchronize(seat.stream());
+    seat.meet();
+  });
+}
+
 TEST_P(CudaSums, are_refused_on_all_ranks_where_one_has_no_kernels) {
   run_without_sums([](CudaSeat& seat) {
     const Comm comm(seat.seat(), config_of_cuda_tests());

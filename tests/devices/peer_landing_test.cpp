@@ -58,7 +58,9 @@ class Ranks {
       ranks_.push_back(std::move(made));
     }
     for (int rank = 0; rank < ranks; ++rank) reach_all(rank);
-    for (Rank& rank : ranks_) rank.lane->set_landing(std::move(rank.made));
+    for (Rank& rank : ranks_) {
+      EXPECT_TRUE(rank.lane->set_landing(std::move(rank.made)));
+    }
   }
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
@@ -126,7 +128,7 @@ class Ranks {
 
   bool is_idle(const Rank& rank) {
     const Device::Use use(*rank.gpu);
-    return expect(rank.gpu->is_idle(rank.lane->queue()));
+    return expect(rank.lane->is_idle());
   }
 
   uint64_t least(DeviceWord StepWords::* word) const {

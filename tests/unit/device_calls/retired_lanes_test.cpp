@@ -47,12 +47,12 @@ TEST_F(RetiredLanesTest, frees_a_lane_that_the_gpu_has_finished_with) {
 TEST_F(RetiredLanesTest, keeps_a_lane_while_the_gpu_is_at_work_on_it) {
   auto lane = make_lane();
   hold(*lane);
-  const Queue queue = lane->queue();
+  const DeviceLane& kept = *lane;
   retired.add(std::move(lane));
   retired.free_idle();
   EXPECT_EQ(retired.count(), 1U);
   let_go();
-  while (!gpu->is_idle(queue).value()) std::this_thread::yield();
+  while (!kept.is_idle().value()) std::this_thread::yield();
   retired.free_idle();
   EXPECT_EQ(retired.count(), 0U);
 }
@@ -60,10 +60,10 @@ TEST_F(RetiredLanesTest, keeps_a_lane_while_the_gpu_is_at_work_on_it) {
 TEST_F(RetiredLanesTest, ends_what_the_gpu_awaits_of_the_host) {
   auto lane = make_lane();
   ASSERT_TRUE(lane->enqueue({lane->memory().wait(lane->words().finished, lane->take_numbers(1))}));
-  const Queue queue = lane->queue();
-  EXPECT_FALSE(gpu->is_idle(queue).value());
+  const DeviceLane& kept = *lane;
+  EXPECT_FALSE(kept.is_idle().value());
   retired.add(std::move(lane));
-  while (!gpu->is_idle(queue).value()) std::this_thread::yield();
+  while (!kept.is_idle().value()) std::this_thread::yield();
   retired.free_idle();
   EXPECT_EQ(retired.count(), 0U);
 }
