@@ -45,7 +45,7 @@ def test_the_status_is_that_of_the_first_rank_that_failed(run, script, status):
 def test_a_command_that_does_not_exist_is_named(run):
     said = run("2x1", "--", "no-such-command")
     assert said.returncode == 127
-    assert "cannot start no-such-command: No such file or directory" in said.stderr
+    assert "cannot start no-such-command (by PATH): No such file or directory" in said.stderr
 
 
 def test_when_a_rank_has_failed_the_others_are_ended_after_a_while(run):

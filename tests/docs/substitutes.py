@@ -163,7 +163,7 @@ SUBSTITUTES = [
         "build/perf_tests/all_gather_perf --help | grep -cF '[--device <cpu|cuda>]'",
     ),
     Substitute(
-        "build/perf_tests/reduce_scatter_perf -t 2 -d all -o all --ulp",
+        "build/perf_tests/reduce_scatter_perf -t 2 -e 1M -d all -o all --ulp",
         SWEEP,
         "build/perf_tests/reduce_scatter_perf -t 2 -d all -o all --ulp -b 8 -e 1K -f 16 -n 2",
     ),

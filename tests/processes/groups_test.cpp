@@ -307,8 +307,8 @@ constexpr int kFew = 4000 / kSlowdown;
 TEST(LargeGroup, of_four_times_as_many_sends_takes_at_most_five_times_as_long) {
   run_ranks({RanksAs::threads, 2}, [](const Seat& seat) {
     const Comm comm(seat);
-    // All ranks try equally often: the first one says when it was enough. The square of four would be sixteen. On a busy machine
-    // the many take ten seconds, since each window of notices waits for two turns on a processor.
+    // All ranks try equally often: the first one says when it was enough. The square of four would be sixteen. On a busy
+    // machine the many take ten seconds, since each window of notices waits for two turns on a processor.
     double few = 1e9, many = 1e9;
     bool is_enough = false;
     for (int attempt = 0; attempt < 40 && !is_enough; ++attempt) {

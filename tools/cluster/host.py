@@ -120,6 +120,8 @@ def start(body: dict, descriptors: tuple[int, ...]) -> int:
         os.chdir(body["folder"])
         os.execvpe(body["command"][0], body["command"], body["environment"])
     except OSError as error:
-        print(f"cluster: cannot start {body['command'][0]}: {error.strerror}", file=sys.stderr, flush=True)
+        name = body["command"][0]
+        how = "" if "/" in name else " (by PATH)"
+        print(f"cluster: cannot start {name}{how}: {error.strerror}", file=sys.stderr, flush=True)
     finally:
         os._exit(127)

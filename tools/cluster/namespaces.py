@@ -51,7 +51,8 @@ def die_with_parent(parent: int) -> None:
 
 def own_mounts() -> None:
     """Keeps what is mounted from now on from being seen outside the calling process's mount namespace."""
-    _check(_C.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "making / private")
+    what = "making / private (in a chroot, first bind the folder of / onto itself)"
+    _check(_C.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), what)
 
 
 def mount(kind: str, place: str) -> None:
