@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "channels/bytes.h"
+#include "channels/handshake.h"
 
 namespace fccl::core {
 namespace {
@@ -29,7 +30,8 @@ std::string root_text(const UniqueId& id) {
 
 std::string door_name(const UniqueId& id, const std::string& host) {
   const std::string port = fmt::format("{:05}", id.root.port);
-  const Digest name = digest(id.key, "door of a root", {view(id.root.bytes), port, host});
+  const std::string version = fmt::format("{:08} {:08}", kOwnVersion.protocol, kOwnVersion.library);
+  const Digest name = digest(id.key, "door of a host", {view(id.root.bytes), port, version, host});
   std::string text = "fccl-";
   for (const unsigned char byte : std::span(name).first(16)) text += fmt::format("{:02x}", byte);
   return text;
