@@ -1,7 +1,6 @@
-// Bootstrap: brings the ranks of a communicator together, from a unique id to a roster and one shared descriptor.
+// Bootstrap: brings the ranks of a communicator together, from a unique id to a roster.
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -60,15 +59,5 @@ Result<Joined> join(const JoinRequest& request, WaitLimit limit);
 // Tells the other ranks why this rank cannot join, if that takes only a short time. It reads only the first three fields of the
 // request.
 void decline(const JoinRequest& request, const Error& why);
-
-// Gives `fds`, one or two, to each of `ranks`, which call `receive_descriptors` for as many with this rank as leader. All of
-// them are ranks of this host. Strangers who connect during it are refused. Between two hand-outs of one Joined these ranks
-// must meet.
-Result<void> send_descriptors(const Joined& joined, std::span<const int> fds, const std::vector<int>& ranks,
-                              const WaitLimit& limit);
-Result<std::vector<Descriptor>> receive_descriptors(const Joined& joined, int leader, size_t count, const WaitLimit& limit);
-// Gives `fd` to the ranks of all other processes, and returns theirs, by rank; a rank of this process has none. All ranks of a
-// communicator of one host call it, and no rank hands out anything meanwhile.
-Result<std::vector<Descriptor>> swap_descriptors(const Joined& joined, int fd, const WaitLimit& limit);
 
 }  // namespace fccl::core

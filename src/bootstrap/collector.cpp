@@ -17,8 +17,12 @@ using namespace std::chrono_literals;
 
 // As long as the root waits for ranks that are stopped.
 constexpr auto kStoppedTime = 60s;
-// A word waits so long for others, which then travel in the same message.
-constexpr auto kGatherTime = 4ms;
+// A word waits for others, which then travel in the same message: the least and the longest time, and the part of all time so
+// far. It waits longer than the least only if few others wait: fewer than a quarter of those that were passed on.
+constexpr auto kLeastWait = 4ms;
+constexpr auto kLongestWait = 100ms;
+constexpr int kPartOfTime = 8;
+constexpr size_t kFewerThan = 4;
 // A parent that has said nothing for so long is silent; those who ask wait twice as long.
 constexpr auto kParentTime = kAnswerDelay / 2;
 // Longest time to reach a parent.
@@ -119,6 +123,7 @@ void Collector::attend(std::list<Client>::iterator client) {
     client->ranks.erase(client->rank());
     for (const int rank : client->ranks) queue({rank, Gone{pumped.error().message}});
   }
+  if (client->is_leaving) left_.insert(client->ranks.begin(), client->ranks.end());
   clients_.erase(client);
 }
 
@@ -165,9 +170,17 @@ void Collector::hear_batch(Client& client, Batch batch) {
 void Collector::queue(Passed passed) {
   const bool asks = std::holds_alternative<GivingUp>(passed.word) || std::holds_alternative<Failed>(passed.word);
   if (asks && !answer_due_) answer_due_ = Deadline::after(kParentTime);
-  const auto wanted = Deadline::after(is_urgent(passed) ? 0ms : kGatherTime);
-  due_ = due_ ? Deadline{std::min(due_->at, wanted.at)} : wanted;
+  const bool urgent = is_urgent(passed);
   queued_.push_back(std::move(passed));
+  const auto wanted = Deadline::after(urgent ? 0ms : wait_for_more());
+  due_ = due_ ? Deadline{std::min(due_->at, wanted.at)} : wanted;
+}
+
+// Ranks that come one by one, for long, do not cost their parents a message each.
+std::chrono::milliseconds Collector::wait_for_more() const {
+  if (kFewerThan * queued_.size() >= passed_on_) return kLeastWait;
+  const auto passed = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin_);
+  return std::clamp<std::chrono::milliseconds>(passed / kPartOfTime, kLeastWait, kLongestWait);
 }
 
 // A next batch waits until the kernel has taken the one before it.
@@ -186,6 +199,7 @@ void Collector::pass_on() {
     // The root may yet send this collector to another parent.
     if (!is_settled()) said_.push_back(std::move(*passed));
   }
+  passed_on_ += batch.words.size();
   queued_.erase(queued_.begin(), end);
   if (queued_.empty()) due_.reset();
   parent_->say(std::make_shared<const std::string>(encode(std::move(batch))));
@@ -218,6 +232,7 @@ void Collector::hear_parent(const std::string& bytes) {
       if (client.asks || client.collects) client.channel.say(bytes);
   } else if (std::holds_alternative<Query>(*message)) {
     queue({seat_.rank, Present{}});
+    for (const int rank : left_) queue({rank, Present{}});
     for (Client& client : clients_)
       if (client.collects) client.channel.say(bytes);
   } else if (std::holds_alternative<Place>(*message)) {

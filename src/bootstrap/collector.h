@@ -67,6 +67,7 @@ class Collector {
   void hear_batch(Client& client, Batch batch);
   void welcome(std::list<Channel> admitted, bool collect);
   void queue(Passed passed);
+  std::chrono::milliseconds wait_for_more() const;
   void pass_on();
   void pass_on_roster(const std::string& bytes, const Roster& roster);
   void refuse(const std::string& message);
@@ -82,8 +83,11 @@ class Collector {
   std::optional<Acceptor> door_acceptor_;
   std::optional<Acceptor> tree_acceptor_;
   std::list<Client> clients_;
+  std::set<int> left_;  // ranks for which collectors have spoken that said farewell
   std::vector<Passed> queued_;
   std::vector<Passed> said_;            // to this parent, as long as the root may name another one
+  size_t passed_on_ = 0;                // words
+  Clock::time_point begin_ = Clock::now();
   std::optional<Deadline> due_;         // when to pass the queue on
   std::optional<std::string> agreement_;  // that of the last hello that was passed on
   std::string progress_;                // what the root has said last of who is missing

@@ -224,6 +224,9 @@ Result<void> Rendezvous::hear(PendingClient& client, const std::string& bytes) {
   }
   if (std::holds_alternative<Farewell>(*message) && complete()) {
     client.is_leaving = true;
+    // It will not answer any more, and need not.
+    for (Collecting& each : collectors_)
+      if (client.guests.contains(each.rank)) each.is_present = true;
     if (!end_) end_ = Deadline::after(kFarewellTime);
     return {};
   }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "bootstrap/messages.h"
@@ -21,6 +22,8 @@ constexpr double kNetworkLibrarySeconds = 0.3;
 constexpr std::size_t kHeaderOfName = 32;
 // The messages of a handshake, which each end takes or sends.
 constexpr int kOfHandshake = 4;
+// The collectors below one parent (src/bootstrap/rendezvous.cpp).
+constexpr int kMostChildren = 16;
 
 double sealed(const std::string& message) { return static_cast<double>(sizeof(uint32_t) + message.size() + sizeof(Digest)); }
 
@@ -39,6 +42,21 @@ Hello hello_of(const InitShape& shape, int rank) {
           .nranks = shape.ranks(),
           .agreement = CreateOptions{}.agreement(),
           .host = "01234567-89ab-cdef-0123-456789abcdef " + name + " ipc:[4026531839] pid:[4026531836] net:[4026531840]"};
+}
+
+// Returns what the collector of a host says of its ranks.
+Batch batch_of_host(const InitShape& shape) {
+  Batch batch{{}, Collects{"10.0.12.34:45678"}};
+  for (int rank = shape.ranks() - shape.ranks_per_host; rank < shape.ranks(); ++rank)
+    batch.words.push_back({rank, hello_of(shape, rank), !batch.words.empty()});
+  return batch;
+}
+
+// Returns how many edges of the tree lie between the root, which is the 0th, and a collector.
+int level_of(int collector) {
+  int level = 0;
+  for (; collector > 0; ++level) collector = (collector - 1) / kMostChildren;
+  return level;
 }
 
 double roster_bytes(const InitShape& shape) {
@@ -84,29 +102,38 @@ double exchanged_bytes(const InitShape& shape) {
 
 }  // namespace
 
-// Each rank says hello, hears the roster and says farewell; each host's leader hands out the segment; the other leaders tell
-// the hub two blobs and hear two.
+// Each rank says hello, hears the roster and says farewell, and so does each collector with a batch of hellos; one that the root
+// sends on says the batch twice. Each host's leader hands out the segment; the other leaders tell the hub two blobs and hear
+// two.
 InitTraffic init_traffic(const InitShape& shape) {
-  const int ranks = shape.ranks(), others = shape.hosts - 1;
+  const int ranks = shape.ranks(), others = shape.hosts - 1, sent_on = std::max(0, others - kMostChildren);
   const int handed_out = shape.hosts * (shape.ranks_per_host - 1);
   InitTraffic traffic;
-  traffic.messages = 3 * ranks + handed_out + 4 * others;
+  traffic.messages = 3 * (ranks + others) + 2 * sent_on + handed_out + 4 * others;
   for (int rank = 0; rank < ranks; ++rank) traffic.bytes += sealed(encode(hello_of(shape, rank)));
-  traffic.bytes += ranks * sealed(encode(Farewell{})) + shape.ranks_per_host * sealed(encode(SharedRoster{1})) +
-                   (ranks - shape.ranks_per_host) * roster_bytes(shape) + handed_out * sealed({}) +
-                   (ranks + handed_out + others) * kHandshakeBytes;
+  const double batch = sealed(encode(batch_of_host(shape)));
+  for (int collector = 1; collector <= others; ++collector) traffic.bytes += level_of(collector) * batch;
+  traffic.bytes += sent_on * (batch + sealed(encode(Place{"10.0.12.34:45678", 8, "rank 8 (pid 10008 on ip-10-0-00-001)"}))) +
+                   (ranks + others) * sealed(encode(Farewell{})) + ranks * sealed(encode(SharedRoster{1})) +
+                   others * roster_bytes(shape) + handed_out * sealed({}) +
+                   (ranks + 2 * others + sent_on + handed_out) * kHandshakeBytes;
   if (others > 0) traffic.bytes += others * exchanged_bytes(shape);
   return traffic;
 }
 
 double init_seconds(const InitShape& shape, const CostConstants& bootstrap, const CostConstants& wire) {
-  const int ranks = shape.ranks(), others = shape.hosts - 1;
+  const int others = shape.hosts - 1, levels = level_of(others);
   const auto talk = [&](int in_turn, double messages, double bytes) {
     return in_turn * bootstrap.latency + messages * bootstrap.message + bytes * bootstrap.wire_byte;
   };
   // A connection takes a way to and fro, and so do the preambles and the proofs.
   constexpr int kToMeet = 6;
-  const double roster = talk(kToMeet + 2, ranks * (kOfHandshake + 2), (ranks - shape.ranks_per_host) * roster_bytes(shape));
+  // The root and its host; then every collector meets the root, and each level gathers hellos and hands out the roster.
+  const double host = talk(kToMeet + 2, shape.ranks_per_host * (kOfHandshake + 2), 0);
+  const double hosts_meet = others == 0 ? 0 : talk(kToMeet, others * kOfHandshake, 0);
+  const int children = std::min(others, kMostChildren);
+  const double tree = levels * talk(2, children * 2, children * roster_bytes(shape));
+  const double roster = host + hosts_meet + tree;
   const double segment = talk(kToMeet + 1, (shape.ranks_per_host - 1) * (kOfHandshake + 1), 0);
   if (others == 0) return roster + segment;
   const double network = talk(kToMeet, others * kOfHandshake, 0) + kNetworkLibrarySeconds;
