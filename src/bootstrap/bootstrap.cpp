@@ -47,8 +47,7 @@ Result<void> serve_in_background(std::shared_ptr<Rendezvous> rendezvous) {
 // One rank on its way into a communicator.
 class Joiner {
  public:
-  Joiner(const JoinRequest& request, WaitLimit limit)
-      : request_(request), limit_(std::move(limit)), way_(request_, limit_) {}
+  Joiner(const JoinRequest& request, WaitLimit limit) : request_(request), limit_(std::move(limit)), way_(request_, limit_) {}
 
   Result<Joined> join();
   void decline(const Error& why);
@@ -149,8 +148,8 @@ Result<Hello> Joiner::make_hello() const {
   return hello;
 }
 
-// Tells the root before this process, which may be the root's, ends, and takes its last word on who is missing. Returns who does
-// not answer, "" if nobody.
+// Tells the root before this process, which may be the root's, ends, and takes its last word on who is missing. Returns who
+// does not answer, "" if nobody.
 std::string Joiner::give_up(Channel& channel, const Message& why) {
   channel.say(encode(why));
   const Deadline told = Deadline::after(kAnswerDelay);

@@ -117,8 +117,10 @@ void Collector::attend(std::list<Client>::iterator client) {
   while (std::optional<std::string> bytes = client->channel.hear())
     if (!hear(*client, *bytes)) pumped = fail(fcclInvalidUsage, "it sent a message that makes no sense here");
   if (pumped) return;
+  // One that has said nothing yet may have become impatient, and then comes to the root itself.
+  const bool is_known = client->member || !client->ranks.empty();
   // The root names the first that it is told of, and that is the rank whose end it was.
-  if (!client->is_leaving) {
+  if (is_known && !client->is_leaving) {
     queue({client->rank(), Gone{pumped.error().message}});
     client->ranks.erase(client->rank());
     for (const int rank : client->ranks) queue({rank, Gone{pumped.error().message}});

@@ -85,16 +85,16 @@ class Collector {
   std::list<Client> clients_;
   std::set<int> left_;  // ranks for which collectors have spoken that said farewell
   std::vector<Passed> queued_;
-  std::vector<Passed> said_;            // to this parent, as long as the root may name another one
-  size_t passed_on_ = 0;                // words
+  std::vector<Passed> said_;  // to this parent, as long as the root may name another one
+  size_t passed_on_ = 0;      // words
   Clock::time_point begin_ = Clock::now();
-  std::optional<Deadline> due_;         // when to pass the queue on
+  std::optional<Deadline> due_;           // when to pass the queue on
   std::optional<std::string> agreement_;  // that of the last hello that was passed on
-  std::string progress_;                // what the root has said last of who is missing
-  std::optional<Deadline> answer_due_;  // when the parent, which was asked, counts as silent
+  std::string progress_;                  // what the root has said last of who is missing
+  std::optional<Deadline> answer_due_;    // when the parent, which was asked, counts as silent
   std::shared_ptr<const std::string> roster_;
   std::optional<RosterMemory> memory_;
-  bool has_roster_ = false;  // it was said to all
+  bool has_roster_ = false;             // it was said to all
   std::optional<std::string> refusal_;  // what ended the joining
   bool own_has_come_ = false;           // the rank of this collector
   std::optional<Deadline> end_;

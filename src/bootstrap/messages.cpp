@@ -66,8 +66,8 @@ enum WordFlags : uint8_t { kWordMask = 7, kAgrees = 8, kOnSameHost = 16 };
 // Leaves out what equals `last`, the hello before it in the batch.
 void write(Writer& writer, const Passed& passed, const Hello*& last) {
   const auto* hello = std::get_if<Hello>(&passed.word);
-  const bool same = hello != nullptr && last != nullptr && hello->host == last->host &&
-                    hello->member.host_name == last->member.host_name;
+  const bool same =
+      hello != nullptr && last != nullptr && hello->host == last->host && hello->member.host_name == last->member.host_name;
   writer.number(static_cast<uint8_t>(passed.word.index() | (passed.agrees ? kAgrees : 0) | (same ? kOnSameHost : 0)));
   writer.number(int32_t{passed.rank});
   std::visit(Overloaded{[&](const Hello& said) {
@@ -318,8 +318,7 @@ size_t roster_limit(int nranks) {
 std::string encode(const Message& message) {
   Writer writer;
   writer.number(static_cast<uint8_t>(message.index()));
-  std::visit(Overloaded{[&](const Hello& hello) { write(writer, hello); },
-                        [](const GivingUp&) {},
+  std::visit(Overloaded{[&](const Hello& hello) { write(writer, hello); }, [](const GivingUp&) {},
                         [&](const Progress& progress) {
                           writer.number(int32_t{progress.joined});
                           writer.text(progress.missing);

@@ -97,7 +97,8 @@ struct Collects {
   bool is_astray = false;    // it could not reach the place that it was given
 };
 
-// A collector tells its parent, in their order, what it has heard since the last batch: at least one word, kMostPassedOn at most.
+// A collector tells its parent, in their order, what it has heard since the last batch: at least one word, kMostPassedOn at
+// most.
 struct Batch {
   std::vector<Passed> words;
   std::optional<Collects> collects = {};  // in the first batch for a parent

@@ -49,7 +49,8 @@ void Presence::listen(Deadline deadline) {
     else if (!bytes)
       lose(way_, bytes.error().message);
     else if (lost == nullptr)
-      told_ = Error{MessageKind::died, way_ + " ended before the communicator was ready: it sent a message that makes no sense"};
+      told_ =
+          Error{MessageKind::died, way_ + " ended before the communicator was ready: it sent a message that makes no sense"};
   }
 }
 

@@ -29,6 +29,8 @@ constexpr auto kTimeToAnswer = 150ms;
 
 bool is_this_process(const Member& member) { return member.pid == ::getpid() && member.host_name == host_name(); }
 
+tl::unexpected<Error> nonsense() { return fail(fcclInvalidUsage, "it sent a message that makes no sense here"); }
+
 bool possible(int nranks) { return nranks >= 1 && nranks <= kRankLimit; }
 
 // Returns the first lines in which two agreements differ.
@@ -197,10 +199,10 @@ void Rendezvous::lose(const Guest& guest, const std::string& why, bool is_leavin
 
 Result<void> Rendezvous::hear(PendingClient& client, const std::string& bytes) {
   std::optional<Message> message = decode(bytes);
-  if (!message) return fail(fcclInvalidUsage, "it sent a message that makes no sense here");
+  if (!message) return nonsense();
   if (std::holds_alternative<Batch>(*message)) {
     auto& [words, collects] = std::get<Batch>(*message);
-    if (!client.collects && (!collects || client.self.member)) return fail(fcclInvalidUsage, "it is no collector");
+    if (!client.collects && (!collects || client.self.member)) return nonsense();
     if (client.is_sent_on || (collects && !place(client, std::move(*collects)))) return {};
     for (Passed& passed : words) hear_of(client, std::move(passed));
     return {};
@@ -214,8 +216,7 @@ Result<void> Rendezvous::hear(PendingClient& client, const std::string& bytes) {
     return {};
   }
   if (std::holds_alternative<GivingUp>(*message)) {
-    if (terms_ && !complete()) client.channel.say(progress());
-    give_up(client.self);
+    give_up(client, client.self);
     return {};
   }
   if (std::holds_alternative<Failed>(*message) && client.self.member) {
@@ -230,7 +231,7 @@ Result<void> Rendezvous::hear(PendingClient& client, const std::string& bytes) {
     if (!end_) end_ = Deadline::after(kFarewellTime);
     return {};
   }
-  return fail(fcclInvalidUsage, "it sent a message that makes no sense here");
+  return nonsense();
 }
 
 // What comes too late to count is left out: the collector could not know.
@@ -244,8 +245,7 @@ void Rendezvous::hear_of(PendingClient& client, Passed passed) {
     judge(guest, std::move(*hello));
     if (guest.rank == client.self.rank) client.self = guest;
   } else if (std::holds_alternative<GivingUp>(passed.word)) {
-    if (terms_ && !complete()) client.channel.say(progress());
-    give_up(guest);
+    give_up(client, guest);
   } else if (const auto* failed = std::get_if<Failed>(&passed.word)) {
     hear_of_failure(guest, failed->error);
   } else if (const auto* gone = std::get_if<Gone>(&passed.word)) {
@@ -256,10 +256,11 @@ void Rendezvous::hear_of(PendingClient& client, Passed passed) {
   }
 }
 
-void Rendezvous::give_up(const Guest& guest) {
+void Rendezvous::give_up(PendingClient& client, const Guest& guest) {
   if (complete()) return;
-  inquire({MessageKind::late_for_init,
-           fmt::format("{} gave up waiting after its FCCL_INIT_TIMEOUT, {}", guest.name(), so_far())});
+  if (terms_) client.channel.say(progress());
+  inquire(
+      {MessageKind::late_for_init, fmt::format("{} gave up waiting after its FCCL_INIT_TIMEOUT, {}", guest.name(), so_far())});
 }
 
 void Rendezvous::hear_of_failure(const Guest& guest, const Error& error) {

@@ -19,8 +19,9 @@
 namespace fccl::core {
 
 // Serves one unique id: gathers a Hello of every rank, checks them, and sends every rank either the roster or the same refusal.
-// Ranks of other hosts speak through the collectors of their hosts, which it places in a tree. Ranks that have the roster stay connected until other channels tell of them; if one of them dies or fails before, the
-// creation fails on all that are connected. Owned and used by the thread that serves it.
+// Ranks of other hosts speak through the collectors of their hosts, which it places in a tree. Ranks that have the roster stay
+// connected until other channels tell of them; if one of them dies or fails before, the creation fails on all that are
+// connected. Owned and used by the thread that serves it.
 class Rendezvous {
  public:
   explicit Rendezvous(Bootstrap bootstrap);
@@ -93,7 +94,7 @@ class Rendezvous {
   void inquire(Error failure);
   void conclude();
   void judge(Guest& guest, Hello hello);
-  void give_up(const Guest& guest);
+  void give_up(PendingClient& client, const Guest& guest);
   void hear_of_failure(const Guest& guest, const Error& error);
   void lose(const Guest& guest, const std::string& why, bool is_leaving);
   void send_away(PendingClient& client);
@@ -110,8 +111,8 @@ class Rendezvous {
   Acceptor acceptor_;
   std::optional<Acceptor> local_acceptor_;  // that of the door
   std::list<PendingClient> clients_;
-  int children_ = 0;                      // collectors among them
-  std::vector<Collecting> collectors_;    // as they came
+  int children_ = 0;                    // collectors among them
+  std::vector<Collecting> collectors_;  // as they came
   std::optional<Terms> terms_;
   int most_ranks_ = 0;           // largest number of ranks that any rank has named: that many should hear of a failure
   std::map<int, Hello> hellos_;  // of the ranks that have joined

@@ -77,9 +77,7 @@ Result<Channel> WayToRoot::reach(Way way) {
 }
 
 // Ranks that may have to come again reach the root by themselves. Reading the identity of this host takes a descriptor.
-bool WayToRoot::may_collect() const {
-  return request_.origin < 0 && !request_.awaits_root && lack_of_descriptors(1) == 0;
-}
+bool WayToRoot::may_collect() const { return request_.origin < 0 && !request_.awaits_root && lack_of_descriptors(1) == 0; }
 
 std::string WayToRoot::door() const { return door_name(request_.id, host_identity(request_.host_override)); }
 
@@ -112,8 +110,8 @@ Result<Channel> WayToRoot::collect(Descriptor door) {
   if (shortage_) return root;
   const auto seat = std::make_shared<CollectorSeat>(
       CollectorSeat{request_.id, request_.rank, request_.nranks, std::move(root), std::move(door), listen_for_collectors()});
-  auto thread = start_thread({"fccl-bootstrap", "collects the ranks of a host"},
-                             [seat] { Collector(std::move(*seat)).serve(); });
+  auto thread =
+      start_thread({"fccl-bootstrap", "collects the ranks of a host"}, [seat] { Collector(std::move(*seat)).serve(); });
   if (!thread) return std::move(seat->root);
   thread->detach();
   FCCL_TRY_ASSIGN(auto channel, pass_door());
@@ -130,9 +128,10 @@ Descriptor WayToRoot::listen_for_collectors() const {
 }
 
 std::string WayToRoot::root_left(const std::string& why) const {
-  return fmt::format("{} joined, but {} did not stay until all {} ranks had: {}. The process that called "
-                     "fcclGetUniqueId must live until then",
-                     name(), root(), request_.nranks, why);
+  return fmt::format(
+      "{} joined, but {} did not stay until all {} ranks had: {}. The process that called "
+      "fcclGetUniqueId must live until then",
+      name(), root(), request_.nranks, why);
 }
 
 Result<void> WayToRoot::check_root(const Channel& channel) const {

@@ -58,7 +58,7 @@ class WayToRoot {
   SpareDescriptor spare_;          // descriptor that is given up so that the root can be told
   std::optional<Error> shortage_;  // the lack of descriptors that spare_ was spent for
   bool nobody_at_door_ = false;
-  std::string collector_;          // name of the collector of this host, if the channel leads there
+  std::string collector_;  // name of the collector of this host, if the channel leads there
 };
 
 }  // namespace fccl::core

@@ -76,8 +76,8 @@ InitCost cost_of(int ranks) {
     cost.places = std::max(cost.places, sends.places);
     cost.bytes_of_busiest = std::max(cost.bytes_of_busiest, sends.bytes);
   }
-  std::printf("%d ranks: %zu messages, %zu and %zu places of the busiest thread, which sent %zu bytes; roster %zu bytes\n", ranks,
-              cost.messages, cost.of_busiest, cost.places, cost.bytes_of_busiest, cost.roster_bytes);
+  std::printf("%d ranks: %zu messages, %zu and %zu places of the busiest thread, which sent %zu bytes; roster %zu bytes\n",
+              ranks, cost.messages, cost.of_busiest, cost.places, cost.bytes_of_busiest, cost.roster_bytes);
   return cost;
 }
 
@@ -107,7 +107,8 @@ TEST(LongInit, lets_the_messages_of_a_process_grow_with_the_ranks_to_the_power_o
   if (!has_descriptors(4096)) GTEST_SKIP() << "this process may have too few descriptors";
   double least = 1;
   for (int attempt = 0; attempt < 3 && least > 0.3; ++attempt)
-    least = std::min(least, slope(static_cast<double>(cost_of(256).of_busiest), static_cast<double>(cost_of(4096).of_busiest), 16));
+    least =
+        std::min(least, slope(static_cast<double>(cost_of(256).of_busiest), static_cast<double>(cost_of(4096).of_busiest), 16));
   EXPECT_LE(least, 0.3);
 }
 

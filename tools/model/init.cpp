@@ -102,9 +102,9 @@ double exchanged_bytes(const InitShape& shape) {
 
 }  // namespace
 
-// Each rank says hello, hears the roster and says farewell, and so does each collector with a batch of hellos; one that the root
-// sends on says the batch twice. Each host's leader hands out the segment; the other leaders tell the hub two blobs and hear
-// two.
+// Each rank says hello, hears the roster and says farewell, and so does each collector with a batch of hellos; one that the
+// root sends on says the batch twice. Each host's leader hands out the segment; the other leaders tell the hub two blobs and
+// hear two.
 InitTraffic init_traffic(const InitShape& shape) {
   const int ranks = shape.ranks(), others = shape.hosts - 1, sent_on = std::max(0, others - kMostChildren);
   const int handed_out = shape.hosts * (shape.ranks_per_host - 1);

@@ -106,8 +106,7 @@ TEST(Collector, that_dies_after_the_roster_is_named_on_its_host_and_on_others) {
   Process collector(request_on("a", id, 2, 4), 10s);
   const std::string name = collector.name(2);
   std::this_thread::sleep_for(200ms);
-  std::vector<Result<Joined>> all =
-      join_all({request_on("b", id, 0, 4), request_on("b", id, 1, 4), request_on("a", id, 3, 4)});
+  std::vector<Result<Joined>> all = join_all({request_on("b", id, 0, 4), request_on("b", id, 1, 4), request_on("a", id, 3, 4)});
   for (const Result<Joined>& joined : all) ASSERT_TRUE(joined) << joined.error().message;
   collector.kill();
   for (Result<Joined>& joined : all) {
@@ -173,7 +172,8 @@ TEST(Collector, says_that_the_root_ended) {
   ::kill(served.child, SIGKILL);
   ::waitpid(served.child, nullptr, 0);
   for (auto* joining : {&behind, &collecting})
-    expect_error({fcclRemoteError, error_of(*joining)}, {"the root at " + to_text(id.root), "did not stay until all 3 ranks had"});
+    expect_error({fcclRemoteError, error_of(*joining)},
+                 {"the root at " + to_text(id.root), "did not stay until all 3 ranks had"});
   EXPECT_LT(Clock::now() - begin, 1s);
 }
 

@@ -102,7 +102,8 @@ TEST(Messages, the_largest_batch_fits_what_a_parent_allows) {
   const std::string longest(kTextLimit, 'x');
   const Hello hello{{0, 1, 0, longest, longest, ""}, 2, {}, Error{fcclTimeout, std::string(100000, 'z')}, -1, longest};
   Batch batch;
-  for (size_t i = 0; i < kMostPassedOn; ++i) batch.words.push_back({static_cast<int>(i), i % 2 == 0 ? decltype(Passed::word){hello} : Failed{*hello.failure}});
+  for (size_t i = 0; i < kMostPassedOn; ++i)
+    batch.words.push_back({static_cast<int>(i), i % 2 == 0 ? decltype(Passed::word){hello} : Failed{*hello.failure}});
   EXPECT_LE(encode(batch).size(), kBatchLimit);
   EXPECT_TRUE(decode(encode(batch)));
 }
