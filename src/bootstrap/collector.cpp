@@ -76,6 +76,7 @@ void Collector::serve() {
     if (door_acceptor_) welcome(door_acceptor_->admit(std::span(polled).first(of_door).subspan(1)), false);
     if (tree_acceptor_) welcome(tree_acceptor_->admit(std::span(polled).first(of_tree).subspan(of_door)), true);
     if (polled.front().revents != 0) attend_parent();
+    if (is_short_of_descriptors()) close_doors();
     if (answer_due_ && answer_due_->passed()) {
       answer_due_.reset();
       tell_who_is_silent({whom_});
@@ -86,10 +87,15 @@ void Collector::serve() {
   (void)parent_->await_sent(Deadline::after(kAnswerDelay));
 }
 
+// Ranks that wait at a door which cannot let them in go to the root when it closes, and so do later ones.
+bool Collector::is_short_of_descriptors() const {
+  return (door_acceptor_ && door_acceptor_->shortage() != 0) || (tree_acceptor_ && tree_acceptor_->shortage() != 0);
+}
+
 // Before there is a roster or a failure, ranks may still come.
 bool Collector::finished() const {
   if (end_ && end_->passed()) return true;
-  return clients_.empty() && (has_roster_ || (refusal_ && own_has_come_)) && (queued_.empty() || !parent_);
+  return clients_.empty() && (has_roster_ || (refusal_ && (own_has_come_ || !door_acceptor_))) && (queued_.empty() || !parent_);
 }
 
 Deadline Collector::patience() const {
@@ -118,7 +124,7 @@ void Collector::attend(std::list<Client>::iterator client) {
     if (!hear(*client, *bytes)) pumped = fail(fcclInvalidUsage, "it sent a message that makes no sense here");
   if (pumped) return;
   // One that has said nothing yet may have become impatient, and then comes to the root itself.
-  const bool is_known = client->member || !client->ranks.empty();
+  const bool is_known = client->member || !client->ranks.empty() || refusal_;
   // The root names the first that it is told of, and that is the rank whose end it was.
   if (is_known && !client->is_leaving) {
     queue({client->rank(), Gone{pumped.error().message}});

@@ -72,6 +72,7 @@ class Collector {
   void pass_on_roster(const std::string& bytes, const Roster& roster);
   void refuse(const std::string& message);
   void close_doors();
+  bool is_short_of_descriptors() const;
   bool is_settled() const { return has_roster_ || refusal_; }
 
   CollectorSeat seat_;

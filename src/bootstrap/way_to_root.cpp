@@ -27,6 +27,9 @@ using namespace std::chrono_literals;
 
 // Longest time for which a rank waits at the door of its host before it tries TCP.
 constexpr auto kMostAtDoor = 5s;
+constexpr int kPartAtDoor = 4;  // of the time that it has
+// Descriptors that a rank needs to collect others, rounded up.
+constexpr int kForCollecting = 16;
 
 }  // namespace
 
@@ -76,8 +79,10 @@ Result<Channel> WayToRoot::reach(Way way) {
   return std::move(*channel);
 }
 
-// Ranks that may have to come again reach the root by themselves. Reading the identity of this host takes a descriptor.
-bool WayToRoot::may_collect() const { return request_.origin < 0 && !request_.awaits_root && lack_of_descriptors(1) == 0; }
+// Ranks that may have to come again reach the root by themselves.
+bool WayToRoot::may_collect() const {
+  return request_.origin < 0 && !request_.awaits_root && lack_of_descriptors(kForCollecting) == 0;
+}
 
 std::string WayToRoot::door() const { return door_name(request_.id, host_identity(request_.host_override)); }
 
@@ -89,7 +94,7 @@ Result<std::optional<Channel>> WayToRoot::pass_door() {
   nobody_at_door_ = connection.error == ECONNREFUSED;
   if (!connection.socket) return std::nullopt;
   const auto now = Clock::now();
-  const Deadline until{std::min(now + kMostAtDoor, now + (limit_.deadline.at - now) / 2)};
+  const Deadline until{std::min(now + kMostAtDoor, now + (limit_.deadline.at - now) / kPartAtDoor)};
   Channel channel(std::move(connection.socket), Conversation(Role::connects, request_.id.key, {request_.rank}));
   while (!channel.open()) {
     const Result<void> opened = channel.await_open({std::min(next_look().at, until.at)});
@@ -104,7 +109,7 @@ Result<std::optional<Channel>> WayToRoot::pass_door() {
   return channel;
 }
 
-// The ranks that come to the door meanwhile wait there. Without descriptors for itself this rank collects nobody.
+// The ranks that come to the door meanwhile wait there.
 Result<Channel> WayToRoot::collect(Descriptor door) {
   FCCL_TRY_ASSIGN(Channel root, reach_by_tcp());
   if (shortage_) return root;

@@ -4,12 +4,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <functional>
 #include <future>
+#include <list>
 
+#include "bootstrap/messages.h"
 #include "bootstrap/presence.h"
-#include "channels/traffic.h"
+#include "channels/channel.h"
 #include "discovery/host_identity.h"
 #include "sockets/socket.h"
 #include "unit/bootstrap/joining.h"
@@ -71,6 +74,34 @@ TEST(Collector, stands_at_the_door_of_a_host_and_hands_out_one_roster) {
     EXPECT_EQ(joined->members[2].host, 0);
     EXPECT_EQ(joined->members[3].host, 1);
   }
+}
+
+TEST(Collector, lets_a_rank_in_past_strangers_at_its_door) {
+  const Census census;
+  const UniqueId id = *open_bootstrap(on_interface("lo"));
+  auto collecting = join_later(request_on("a", id, 0, 2));
+  std::this_thread::sleep_for(100ms);
+  std::list<Descriptor> strangers;
+  for (int i = 0; i < 400; ++i) {
+    strangers.push_back(std::move(connect_local(door_name(id, host_identity("a")), 100ms).socket));
+    ASSERT_TRUE(strangers.back());
+    if (i % 2 == 0) write_some(strangers.back().get(), "GET / HTTP/1.1\r\n");
+  }
+  const auto begin = Clock::now();
+  const Result<Joined> joined = join(request_on("a", id, 1, 2), Deadline::after(10s));
+  EXPECT_TRUE(joined);
+  EXPECT_TRUE(collecting.get());
+  EXPECT_LT(Clock::now() - begin, 1s);
+}
+
+TEST(Collector, has_no_door_left_when_all_have_joined) {
+  const UniqueId id = *open_bootstrap(on_interface("lo"));
+  const std::vector<Result<Joined>> all = join_all({request_on("a", id, 0, 2), request_on("a", id, 1, 2)});
+  for (const Result<Joined>& joined : all) ASSERT_TRUE(joined);
+  EXPECT_EQ(connect_local(door_name(id, host_identity("a")), 1ms).error, ECONNREFUSED);
+  std::vector<Result<Joined>> late;
+  late.push_back(join(request_on("a", id, 1, 2), Deadline::after(10s)));
+  expect_failures(late, fcclRemoteError, {"made its communicator already"});
 }
 
 TEST(Collector, passes_on_that_a_rank_of_its_host_died) {
