@@ -78,7 +78,7 @@ class Joiner {
 Result<Joined> Joiner::join() {
   while (true) {
     // The root comes first, so that the other ranks can be told of any later failure.
-    FCCL_TRY_ASSIGN(Channel channel, way_.reach(Way::collecting));
+    FCCL_TRY_ASSIGN(Channel channel, way_.reach(AtEmptyDoor::collect));
     const Result<Hello> hello = get_ready();
     if (!hello) {
       tell(channel, hello.error(), Deadline::after(kDeclineTime));
@@ -99,7 +99,7 @@ Result<Joined> Joiner::join() {
 }
 
 void Joiner::decline(const Error& why) {
-  if (Result<Channel> channel = way_.reach(Way::as_it_is)) tell(*channel, why, limit_.deadline);
+  if (Result<Channel> channel = way_.reach(AtEmptyDoor::go_on)) tell(*channel, why, limit_.deadline);
 }
 
 // It waits for the answer: the root may live in this process, and has then told the others before the process ends.

@@ -23,6 +23,9 @@ struct JoinRequest {
   Settings settings = {};     // which interface and ports a TCP listener may take
   bool awaits_root = false;   // a process may yet begin to serve the id; otherwise a refused connection is an error
   int origin = -1;            // this rank in the communicator that the new one leaves ranks out of; -1 = none
+  // Up to so many ranks, each has a connection to the root of its own, so that a death is seen at once whoever is stopped.
+  // Otherwise hosts have collectors.
+  int most_direct = 64;
 };
 
 // Holds what a rank has once all have joined, until its communicator is made. The creation owns it; one thread at a time.

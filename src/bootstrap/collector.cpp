@@ -243,8 +243,8 @@ void Collector::hear_parent(const std::string& bytes) {
     for (const int rank : left_) queue({rank, Present{}});
     for (Client& client : clients_)
       if (client.collects) client.channel.say(bytes);
-  } else if (std::holds_alternative<Place>(*message)) {
-    if (!is_settled()) place_ = std::get<Place>(std::move(*message));
+  } else if (std::holds_alternative<PlaceInTree>(*message)) {
+    if (!is_settled()) place_ = std::get<PlaceInTree>(std::move(*message));
   } else if (std::holds_alternative<Roster>(*message)) {
     if (!is_settled()) pass_on_roster(bytes, std::get<Roster>(*message));
   } else if (const auto* lost = std::get_if<LostWay>(&*message); lost != nullptr && lost->why.empty()) {
@@ -261,7 +261,7 @@ void Collector::tell_who_is_silent(const LostWay& lost) {
 
 // A parent that cannot be reached is no reason to fail: the root takes this collector itself.
 void Collector::move() {
-  const Place place = *std::exchange(place_, std::nullopt);
+  const PlaceInTree place = *std::exchange(place_, std::nullopt);
   answer_due_.reset();
   if (std::optional<Channel> parent = reach(*address_from(place.address), place.rank)) {
     whom_ = place.whom;

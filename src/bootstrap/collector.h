@@ -76,10 +76,10 @@ class Collector {
   bool is_settled() const { return has_roster_ || refusal_; }
 
   CollectorSeat seat_;
-  std::optional<Channel> parent_;  // to the root, or to another collector
-  std::string whom_;               // the name of that collector; "" = the root
-  bool has_come_ = false;          // the parent knows that this is a collector
-  std::optional<Place> place_;     // where it is to go
+  std::optional<Channel> parent_;     // to the root, or to another collector
+  std::string whom_;                  // the name of that collector; "" = the root
+  bool has_come_ = false;             // the parent knows that this is a collector
+  std::optional<PlaceInTree> place_;  // where it is to go
   bool is_astray_ = false;
   std::optional<Acceptor> door_acceptor_;
   std::optional<Acceptor> tree_acceptor_;

@@ -194,7 +194,7 @@ bool sensible(const Failed& failed) { return sensible(failed.error); }
 bool sensible(const Farewell&) { return true; }
 bool sensible(const Later&) { return true; }
 bool sensible(const SharedRoster& shared) { return shared.bytes > 0; }
-bool sensible(const Place& place) { return address_from(place.address) && place.whom.size() <= kNameLimit; }
+bool sensible(const PlaceInTree& place) { return address_from(place.address) && place.whom.size() <= kNameLimit; }
 bool sensible(const Query&) { return true; }
 bool sensible(const LostWay& lost) { return lost.whom.size() <= kNameLimit && lost.why.size() <= kTextLimit; }
 bool sensible(const Batch& batch) {
@@ -277,7 +277,7 @@ std::optional<Message> read(Reader& reader, uint8_t kind) {
     case 8:
       return SharedRoster{reader.number<uint32_t>()};
     case 9: {
-      Place place{reader.text()};
+      PlaceInTree place{reader.text()};
       place.rank = reader.number<int32_t>();
       place.whom = reader.text();
       return place;
@@ -327,7 +327,7 @@ std::string encode(const Message& message) {
                         [&](const Roster& roster) { write(writer, roster); },
                         [&](const Failed& failed) { write(writer, failed.error, kErrorLimit); }, [](const Farewell&) {},
                         [](const Later&) {}, [&](const SharedRoster& shared) { writer.number(shared.bytes); },
-                        [&](const Place& place) {
+                        [&](const PlaceInTree& place) {
                           writer.text(place.address);
                           writer.number(int32_t{place.rank});
                           writer.text(place.whom);

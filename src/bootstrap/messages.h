@@ -67,7 +67,7 @@ struct SharedRoster {
 };
 
 // The root tells a collector to say all that it has said to another one.
-struct Place {
+struct PlaceInTree {
   std::string address;
   int rank = 0;           // that of the other collector
   std::string whom = {};  // its name in messages
@@ -113,8 +113,8 @@ struct LostWay {
   std::string why = {};   // why the connection ended; "" = there is no answer
 };
 
-using Message = std::variant<Hello, GivingUp, Progress, Refusal, Roster, Failed, Farewell, Later, SharedRoster, Place, Query,
-                             Batch, LostWay>;
+using Message = std::variant<Hello, GivingUp, Progress, Refusal, Roster, Failed, Farewell, Later, SharedRoster, PlaceInTree,
+                             Query, Batch, LostWay>;
 
 // Returns the roster of the ranks that have said these hellos, by rank, and numbers their hosts.
 Roster roster_of(const std::map<int, Hello>& hellos);

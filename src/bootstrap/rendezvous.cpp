@@ -309,7 +309,7 @@ bool Rendezvous::place(PendingClient& client, Collects collects) {
   client.is_sent_on = parent != collectors_.end();
   if (client.is_sent_on) {
     ++parent->children;
-    client.channel.say(encode(Place{parent->address, parent->rank, name_of(parent->rank)}));
+    client.channel.say(encode(PlaceInTree{parent->address, parent->rank, name_of(parent->rank)}));
     // The next poll sends what the kernel does not take now; it also removes a client that is gone.
     (void)client.channel.flush();
   } else {

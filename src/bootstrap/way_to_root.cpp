@@ -65,10 +65,10 @@ tl::unexpected<Error> WayToRoot::timed_out(const std::string& observed) const {
 }
 
 // Whatever is wrong at the door of its host, a rank can still reach the root by TCP.
-Result<Channel> WayToRoot::reach(Way way) {
+Result<Channel> WayToRoot::reach(AtEmptyDoor then) {
   collector_.clear();
   FCCL_TRY_ASSIGN(auto channel, pass_door());
-  if (!channel && nobody_at_door_ && way == Way::collecting && may_collect()) {
+  if (!channel && nobody_at_door_ && then == AtEmptyDoor::collect && may_collect()) {
     Connection bound = listen_local_at(door(), SOMAXCONN);
     if (bound.socket) return collect(std::move(bound.socket));
     // Another rank was faster.
@@ -81,7 +81,8 @@ Result<Channel> WayToRoot::reach(Way way) {
 
 // Ranks that may have to come again reach the root by themselves.
 bool WayToRoot::may_collect() const {
-  return request_.origin < 0 && !request_.awaits_root && lack_of_descriptors(kForCollecting) == 0;
+  return request_.nranks > request_.most_direct && request_.origin < 0 && !request_.awaits_root &&
+         lack_of_descriptors(kForCollecting) == 0;
 }
 
 std::string WayToRoot::door() const { return door_name(request_.id, host_identity(request_.host_override)); }

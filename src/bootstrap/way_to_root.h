@@ -16,7 +16,7 @@ namespace fccl::core {
 struct JoinRequest;
 
 // Whether a rank that finds nobody at the door of its host collects the ranks there.
-enum class Way : uint8_t { collecting, as_it_is };
+enum class AtEmptyDoor : uint8_t { collect, go_on };
 
 // A joiner owns it, and keeps the request and the limit longer. One thread at a time.
 class WayToRoot {
@@ -24,7 +24,7 @@ class WayToRoot {
   WayToRoot(const JoinRequest& request, const WaitLimit& limit) : request_(request), limit_(limit) {}
 
   // Returns a channel to the root, or to the collector of this host.
-  Result<Channel> reach(Way way);
+  Result<Channel> reach(AtEmptyDoor then);
   // True if the channel led to the root itself.
   bool is_direct() const { return collector_.empty(); }
   // Names the other end of the channel.

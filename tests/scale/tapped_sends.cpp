@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kMagic = "fccl\r\n\x1a\x01";
 constexpr size_t kHandshake = kPreambleBytes + kProofBytes;
 
-uint8_t kind_of_places() { return static_cast<uint8_t>(encode(Place{"10.0.0.1:1"}).front()); }
+uint8_t kind_of_places() { return static_cast<uint8_t>(encode(PlaceInTree{"10.0.0.1:1"}).front()); }
 
 // One direction of a connection.
 struct Stream {

@@ -113,10 +113,10 @@ InitTraffic init_traffic(const InitShape& shape) {
   for (int rank = 0; rank < ranks; ++rank) traffic.bytes += sealed(encode(hello_of(shape, rank)));
   const double batch = sealed(encode(batch_of_host(shape)));
   for (int collector = 1; collector <= others; ++collector) traffic.bytes += level_of(collector) * batch;
-  traffic.bytes += sent_on * (batch + sealed(encode(Place{"10.0.12.34:45678", 8, "rank 8 (pid 10008 on ip-10-0-00-001)"}))) +
-                   (ranks + others) * sealed(encode(Farewell{})) + ranks * sealed(encode(SharedRoster{1})) +
-                   others * roster_bytes(shape) + handed_out * sealed({}) +
-                   (ranks + 2 * others + sent_on + handed_out) * kHandshakeBytes;
+  traffic.bytes +=
+      sent_on * (batch + sealed(encode(PlaceInTree{"10.0.12.34:45678", 8, "rank 8 (pid 10008 on ip-10-0-00-001)"}))) +
+      (ranks + others) * sealed(encode(Farewell{})) + ranks * sealed(encode(SharedRoster{1})) + others * roster_bytes(shape) +
+      handed_out * sealed({}) + (ranks + 2 * others + sent_on + handed_out) * kHandshakeBytes;
   if (others > 0) traffic.bytes += others * exchanged_bytes(shape);
   return traffic;
 }

@@ -26,6 +26,7 @@ constexpr auto kLate = 700ms;
 JoinRequest request_on(const std::string& host, const UniqueId& id, int rank, int nranks) {
   JoinRequest request = request_of(id, rank, nranks);
   request.host_override = host;
+  request.most_direct = 0;
   return request;
 }
 
@@ -206,6 +207,20 @@ TEST(Collector, says_that_the_root_ended) {
     expect_error({fcclRemoteError, error_of(*joining)},
                  {"the root at " + to_text(id.root), "did not stay until all 3 ranks had"});
   EXPECT_LT(Clock::now() - begin, 1s);
+}
+
+TEST(Collector, is_there_only_for_more_than_64_ranks) {
+  for (const int ranks : {64, 65}) {
+    const UniqueId id = *open_bootstrap(on_interface("lo"));
+    JoinRequest request = request_of(id, 0, ranks);
+    request.host_override = "a";
+    auto joining = join_later(request, 300ms);
+    bool stands_at_door = false;
+    for (const Deadline until = Deadline::after(200ms); !until.passed(); std::this_thread::sleep_for(1ms))
+      stands_at_door = stands_at_door || connect_local(door_name(id, host_identity("a")), 1ms).socket;
+    EXPECT_EQ(stands_at_door, ranks > 64 || ranks_per_host() != 0);
+    EXPECT_FALSE(joining.get());
+  }
 }
 
 // Beyond sixteen hosts a collector is below another one.

@@ -29,7 +29,7 @@ std::vector<Message> samples() {
           Hello{kThird, 8, {}, Error{fcclInvalidUsage, "no such NIC"}, 5},
           Later{},
           SharedRoster{300},
-          Place{"10.0.0.2:4242", 7, "rank 7 (pid 12 on host-b)"},
+          PlaceInTree{"10.0.0.2:4242", 7, "rank 7 (pid 12 on host-b)"},
           Query{},
           Batch{{{3, Hello{kThird, 8, "world=8", {}, -1, "boot-1 host-a"}},
                  {1, Hello{kSecond, 8, {}, {}, -1, "boot-1 host-a"}, true},
@@ -67,7 +67,7 @@ TEST(Messages, come_back_from_their_bytes) {
   EXPECT_EQ(std::get<Hello>(failing).origin, 5);
   EXPECT_TRUE(std::holds_alternative<Later>(*decode(encode(samples()[8]))));
   EXPECT_EQ(std::get<SharedRoster>(*decode(encode(samples()[9]))).bytes, 300U);
-  const auto place = std::get<Place>(*decode(encode(samples()[10])));
+  const auto place = std::get<PlaceInTree>(*decode(encode(samples()[10])));
   EXPECT_EQ(place.address, "10.0.0.2:4242");
   EXPECT_EQ(place.rank, 7);
   EXPECT_EQ(place.whom, "rank 7 (pid 12 on host-b)");
