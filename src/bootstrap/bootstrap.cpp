@@ -14,11 +14,11 @@
 
 #include "bootstrap/messages.h"
 #include "bootstrap/rendezvous.h"
-#include "bootstrap/roster_memory.h"
 #include "bootstrap/way_to_root.h"
 #include "channels/channel.h"
 #include "discovery/host_identity.h"
 #include "os/error_text.h"
+#include "os/sealed_memory.h"
 #include "os/spare_descriptor.h"
 #include "os/thread.h"
 #include "sockets/listening_address.h"
@@ -225,7 +225,7 @@ Result<std::vector<Member>> Joiner::shared_roster(Channel& channel, size_t bytes
   }
   if (bytes > roster_limit(request_.nranks))
     return fail(fcclInternalError, fmt::format("{} sent {} a roster of {} bytes", root(), name(), bytes));
-  FCCL_TRY_ASSIGN(const std::string read, read_roster_memory(memory.front(), bytes));
+  FCCL_TRY_ASSIGN(const std::string read, read_sealed_memory(memory.front(), bytes));
   std::optional<Message> roster = decode(read);
   if (roster && std::holds_alternative<Roster>(*roster)) return members_of(std::get<Roster>(std::move(*roster)));
   return fail(fcclInternalError, fmt::format("{} sent {} a roster that makes no sense", root(), name()));

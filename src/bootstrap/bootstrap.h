@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "bootstrap/member.h"
 #include "bootstrap/presence.h"
-#include "bootstrap/unique_id.h"
+#include "channels/unique_id.h"
 #include "os/descriptor.h"
 #include "settings/settings.h"
 #include "waiting/wait_limit.h"
@@ -23,8 +23,8 @@ struct JoinRequest {
   Settings settings = {};     // which interface and ports a TCP listener may take
   bool awaits_root = false;   // a process may yet begin to serve the id; otherwise a refused connection is an error
   int origin = -1;            // this rank in the communicator that the new one leaves ranks out of; -1 = none
-  // Up to so many ranks, each has a connection to the root of its own, so that a death is seen at once whoever is stopped.
-  // Otherwise hosts have collectors.
+  // Up to so many ranks, each has a connection to the root of its own, and its death is seen at once, also where others are
+  // stopped. Otherwise hosts have collectors.
   int most_direct = 64;
 };
 

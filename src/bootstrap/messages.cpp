@@ -60,7 +60,7 @@ void write(Writer& writer, const Hello& hello) {
 // What precedes a member in a roster. A member says the name of its host if it is the first there, or has another name for it.
 enum MemberFlags : uint8_t { kServes = 1, kHasAddress = 2, kOnHostOfTheLast = 4, kNamesHost = 8, kEveryFlag = 15 };
 
-// What precedes a word in a batch. A hello may leave out the texts that the hello before it has, too.
+// They precede a word in a batch. A hello may leave out the texts that the hello before it has, too.
 enum WordFlags : uint8_t { kWordMask = 7, kAgrees = 8, kOnSameHost = 16 };
 
 // Leaves out what equals `last`, the hello before it in the batch.

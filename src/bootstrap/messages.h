@@ -66,10 +66,13 @@ struct SharedRoster {
   uint32_t bytes = 0;
 };
 
+// The collectors that have one parent, so that no process serves more connections than these and those of its host.
+inline constexpr int kMostChildren = 16;
+
 // The root tells a collector to say all that it has said to another one.
 struct PlaceInTree {
   std::string address;
-  int rank = 0;           // that of the other collector
+  int rank = 0;           // the other collector's
   std::string whom = {};  // its name in messages
 };
 
@@ -84,7 +87,7 @@ struct Gone {
 // A collector answers a query.
 struct Present {};
 
-// What a collector passes on of one rank.
+// A collector passes this on of one rank.
 struct Passed {
   int rank = 0;
   std::variant<Hello, GivingUp, Failed, Gone, Present> word;

@@ -8,8 +8,10 @@
 #include <iterator>
 #include <utility>
 
+#include "bootstrap/say_roster.h"
 #include "discovery/host_identity.h"
 #include "os/error_text.h"
+#include "os/sealed_memory.h"
 #include "sockets/socket.h"
 
 namespace fccl::core {
@@ -22,10 +24,6 @@ constexpr auto kFarewellTime = 60s;
 // time.
 constexpr auto kFirstReport = 100ms;
 constexpr int kLongerByFactor = 10;
-// The collectors that have one parent, so that no process serves more connections than these and those of its host.
-constexpr int kMostChildren = 16;
-// Within the time for which a rank that gives up waits for the root's answer.
-constexpr auto kTimeToAnswer = 150ms;
 
 bool is_this_process(const Member& member) { return member.pid == ::getpid() && member.host_name == host_name(); }
 
@@ -109,7 +107,7 @@ Deadline Rendezvous::patience() const {
   Deadline first = acceptor_.patience();
   if (local_acceptor_) first.at = std::min(first.at, local_acceptor_->patience().at);
   if (end_) first.at = std::min(first.at, end_->at);
-  if (inquiry_) first.at = std::min(first.at, inquiry_->end.at);
+  if (const auto asked_until = tree_.patience()) first.at = std::min(first.at, asked_until->at);
   if (progress_due_) first.at = std::min(first.at, progress_due_->at);
   return first;
 }
@@ -117,11 +115,11 @@ Deadline Rendezvous::patience() const {
 void Rendezvous::move_on() {
   if (terms_ && !failure_ && !complete() && std::cmp_equal(hellos_.size(), terms_->nranks)) {
     roster_ = std::make_shared<const std::string>(encode(roster_of(hellos_)));
-    memory_.emplace(roster_);
+    memory_ = sealed_memory("fccl-roster", *roster_);
     close_door();
   }
   if (progress_due_ && progress_due_->passed()) report_progress();
-  if (inquiry_) conclude();
+  conclude();
   if (failure_) return refuse_all();
   if (complete()) tell_roster();
 }
@@ -167,10 +165,7 @@ void Rendezvous::refuse_all() {
 void Rendezvous::tell_roster() {
   for (PendingClient& client : clients_) {
     if (std::exchange(client.has_roster, true)) continue;
-    if (client.is_local)
-      memory_->say_by(client.channel);
-    else
-      client.channel.say(roster_);
+    say_roster(client.channel, roster_, client.is_local ? memory_.get() : -1);
     (void)client.channel.flush();
   }
 }
@@ -226,15 +221,14 @@ Result<void> Rendezvous::hear(PendingClient& client, const std::string& bytes) {
   if (std::holds_alternative<Farewell>(*message) && complete()) {
     client.is_leaving = true;
     // It will not answer any more, and need not.
-    for (Collecting& each : collectors_)
-      if (client.guests.contains(each.rank)) each.is_present = true;
+    for (const auto& [rank, guest] : client.guests) tree_.hear_from(rank);
     if (!end_) end_ = Deadline::after(kFarewellTime);
     return {};
   }
   return nonsense();
 }
 
-// What comes too late to count is left out: the collector could not know.
+// Words that come too late to count are left out: the collector could not know.
 void Rendezvous::hear_of(PendingClient& client, Passed passed) {
   Guest& guest = client.guests[passed.rank];
   guest.rank = passed.rank;
@@ -251,8 +245,7 @@ void Rendezvous::hear_of(PendingClient& client, Passed passed) {
   } else if (const auto* gone = std::get_if<Gone>(&passed.word)) {
     lose(guest, gone->why, false);
   } else {
-    for (Collecting& each : collectors_)
-      if (each.rank == passed.rank) each.is_present = true;
+    tree_.hear_from(passed.rank);
   }
 }
 
@@ -271,26 +264,20 @@ void Rendezvous::hear_of_failure(const Guest& guest, const Error& error) {
 
 // Ranks that miss others may miss them since a collector is stopped.
 void Rendezvous::inquire(Error failure) {
-  if (failure_ || inquiry_) return;
-  if (collectors_.empty()) return fail_all(failure.code, std::move(failure.message));
-  inquiry_ = {Deadline::after(kTimeToAnswer), std::move(failure)};
+  if (failure_ || tree_.patience()) return;
+  if (!tree_.inquire(failure)) return fail_all(failure.code, std::move(failure.message));
   for (PendingClient& client : clients_)
-    if (client.collects) {
-      client.channel.say(encode(Query{}));
-      (void)client.channel.flush();
-    }
+    if (client.collects) client.channel.say(encode(Query{}));
 }
 
-// A parent came before those below it, which are silent, too.
 void Rendezvous::conclude() {
-  const auto silent = std::ranges::find(collectors_, false, &Collecting::is_present);
-  if (silent != collectors_.end() && !inquiry_->end.passed()) return;
-  Error& failure = inquiry_->failure;
-  if (silent != collectors_.end())
-    failure.message = fmt::format("{}, by which ranks of its host reach the root, does not answer, it may be stopped ({})",
-                                  name_of(silent->rank), failure.message);
-  fail_all(failure.code, std::move(failure.message));
-  inquiry_.reset();
+  std::optional<int> silent;
+  auto failure = tree_.conclude(silent);
+  if (!failure) return;
+  if (silent)
+    failure->message = fmt::format("{}, by which ranks of its host reach the root, does not answer, it may be stopped ({})",
+                                   name_of(*silent), failure->message);
+  fail_all(failure->code, std::move(failure->message));
 }
 
 std::string Rendezvous::name_of(int rank) const {
@@ -298,25 +285,19 @@ std::string Rendezvous::name_of(int rank) const {
   return found == hellos_.end() ? fmt::format("rank {}", rank) : describe(found->second.member);
 }
 
-// The first collectors are the root's own children, and each later one is a child of the first that has room. Returns false if
-// the collector has to say its words there.
+// Returns false if the collector has to say its words at another place.
 bool Rendezvous::place(PendingClient& client, Collects collects) {
-  auto parent = collectors_.end();
-  if (children_ >= kMostChildren && !collects.is_astray && !failure_)
-    parent = std::ranges::find_if(
-        collectors_, [](const Collecting& each) { return !each.address.empty() && each.children < kMostChildren; });
   client.collects = true;
-  client.is_sent_on = parent != collectors_.end();
-  if (client.is_sent_on) {
-    ++parent->children;
-    client.channel.say(encode(PlaceInTree{parent->address, parent->rank, name_of(parent->rank)}));
-    // The next poll sends what the kernel does not take now; it also removes a client that is gone.
-    (void)client.channel.flush();
-  } else {
-    ++children_;
-  }
-  if (!collects.is_astray) collectors_.push_back({client.self.rank, std::move(collects.address)});
-  return !client.is_sent_on;
+  // After a failure it will be told so here.
+  collects.is_astray = collects.is_astray || failure_;
+  auto place = tree_.place(client.self.rank, std::move(collects));
+  if (!place) return true;
+  place->whom = name_of(place->rank);
+  client.is_sent_on = true;
+  client.channel.say(encode(*place));
+  // The next poll sends what the kernel does not take now; it also removes a client that is gone.
+  (void)client.channel.flush();
+  return false;
 }
 
 void Rendezvous::judge(Guest& guest, Hello hello) {

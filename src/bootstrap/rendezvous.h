@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "bootstrap/bootstrap.h"
+#include "bootstrap/collector_tree.h"
 #include "bootstrap/messages.h"
-#include "bootstrap/roster_memory.h"
 #include "channels/acceptor.h"
 #include "os/clock.h"
 #include "os/descriptor.h"
@@ -46,8 +46,8 @@ class Rendezvous {
     Guest self;
     bool is_local = false;  // it came by the door of this host
     bool collects = false;
-    std::map<int, Guest> guests = {};  // of a collector, by rank
-    std::string agreement = {};        // that of the last hello
+    std::map<int, Guest> guests = {};  // a collector's, by rank
+    std::string agreement = {};        // a collector's last one
     bool has_roster = false;           // the roster was said to it
     bool refused = false;              // the failure was sent to it
     bool is_leaving = false;           // it has said farewell
@@ -55,20 +55,6 @@ class Rendezvous {
     bool is_sent_on = false;  // it has its place below a collector
 
     bool has_joined() const { return self.member || !guests.empty(); }
-  };
-
-  // A collector that has its place.
-  struct Collecting {
-    int rank = 0;
-    std::string address;
-    int children = 0;
-    bool is_present = false;  // it has answered
-  };
-
-  // A failure that is told when all collectors have answered, or one of them has not in time and is to blame.
-  struct Inquiry {
-    Deadline end;
-    Error failure;
   };
 
   // The terms of the first rank; the other ranks must name the same.
@@ -111,14 +97,12 @@ class Rendezvous {
   Acceptor acceptor_;
   std::optional<Acceptor> local_acceptor_;  // that of the door
   std::list<PendingClient> clients_;
-  int children_ = 0;                    // collectors among them
-  std::vector<Collecting> collectors_;  // as they came
+  CollectorTree tree_;
   std::optional<Terms> terms_;
   int most_ranks_ = 0;           // largest number of ranks that any rank has named: that many should hear of a failure
   std::map<int, Hello> hellos_;  // of the ranks that have joined
   std::shared_ptr<const std::string> roster_;  // its bytes, once all have joined: all channels share them
-  std::optional<RosterMemory> memory_;         // the same for the ranks of this host
-  std::optional<Inquiry> inquiry_;
+  Descriptor memory_;                          // the same for the ranks of this host
   std::optional<Error> failure_;
   std::set<int> aware_;  // ranks that have heard of the failure and left
   std::optional<Deadline> end_;

@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 
 // Longest time for which a rank waits at the door of its host before it tries TCP.
 constexpr auto kMostAtDoor = 5s;
-constexpr int kPartAtDoor = 4;  // of the time that it has
+constexpr int kPartAtDoor = 4;  // a rank waits so small a part of its time, at most
 // Descriptors that a rank needs to collect others, rounded up.
 constexpr int kForCollecting = 16;
 

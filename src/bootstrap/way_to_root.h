@@ -15,7 +15,7 @@ namespace fccl::core {
 
 struct JoinRequest;
 
-// Whether a rank that finds nobody at the door of its host collects the ranks there.
+// Decides if a rank that finds nobody at the door of its host collects the ranks there.
 enum class AtEmptyDoor : uint8_t { collect, go_on };
 
 // A joiner owns it, and keeps the request and the limit longer. One thread at a time.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "bootstrap/bootstrap.h"
 #include "bootstrap/messages.h"
 #include "channels/handshake.h"
 #include "creation/create_options.h"
@@ -22,8 +23,6 @@ constexpr double kNetworkLibrarySeconds = 0.3;
 constexpr std::size_t kHeaderOfName = 32;
 // The messages of a handshake, which each end takes or sends.
 constexpr int kOfHandshake = 4;
-// The collectors below one parent (src/bootstrap/rendezvous.cpp).
-constexpr int kMostChildren = 16;
 
 double sealed(const std::string& message) { return static_cast<double>(sizeof(uint32_t) + message.size() + sizeof(Digest)); }
 
@@ -51,6 +50,9 @@ Batch batch_of_host(const InitShape& shape) {
     batch.words.push_back({rank, hello_of(shape, rank), !batch.words.empty()});
   return batch;
 }
+
+// Returns how many hosts have a collector: all but the root's, if the ranks are many.
+int collectors_of(const InitShape& shape) { return shape.ranks() > JoinRequest{}.most_direct ? shape.hosts - 1 : 0; }
 
 // Returns how many edges of the tree lie between the root, which is the 0th, and a collector.
 int level_of(int collector) {
@@ -102,38 +104,41 @@ double exchanged_bytes(const InitShape& shape) {
 
 }  // namespace
 
-// Each rank says hello, hears the roster and says farewell, and so does each collector with a batch of hellos; one that the
-// root sends on says the batch twice. Each host's leader hands out the segment; the other leaders tell the hub two blobs and
-// hear two.
+// Each rank says hello, hears the roster and says farewell. Of many ranks so does each collector, with a batch of hellos; one
+// that the root sends on says the batch twice. Each host's leader hands out the segment; the other leaders tell the hub two
+// blobs and hear two.
 InitTraffic init_traffic(const InitShape& shape) {
-  const int ranks = shape.ranks(), others = shape.hosts - 1, sent_on = std::max(0, others - kMostChildren);
-  const int handed_out = shape.hosts * (shape.ranks_per_host - 1);
+  const int ranks = shape.ranks(), others = shape.hosts - 1, collectors = collectors_of(shape);
+  const int sent_on = std::max(0, collectors - kMostChildren), handed_out = shape.hosts * (shape.ranks_per_host - 1);
+  // By TCP; the other ranks read it from memory.
+  const int rosters = collectors > 0 ? collectors : ranks - shape.ranks_per_host;
   InitTraffic traffic;
-  traffic.messages = 3 * (ranks + others) + 2 * sent_on + handed_out + 4 * others;
+  traffic.messages = 3 * (ranks + collectors) + 2 * sent_on + handed_out + 4 * others;
   for (int rank = 0; rank < ranks; ++rank) traffic.bytes += sealed(encode(hello_of(shape, rank)));
   const double batch = sealed(encode(batch_of_host(shape)));
-  for (int collector = 1; collector <= others; ++collector) traffic.bytes += level_of(collector) * batch;
-  traffic.bytes +=
-      sent_on * (batch + sealed(encode(PlaceInTree{"10.0.12.34:45678", 8, "rank 8 (pid 10008 on ip-10-0-00-001)"}))) +
-      (ranks + others) * sealed(encode(Farewell{})) + ranks * sealed(encode(SharedRoster{1})) + others * roster_bytes(shape) +
-      handed_out * sealed({}) + (ranks + 2 * others + sent_on + handed_out) * kHandshakeBytes;
+  for (int collector = 1; collector <= collectors; ++collector) traffic.bytes += level_of(collector) * batch;
+  const PlaceInTree place{"10.0.12.34:45678", 8, "rank 8 (pid 10008 on ip-10-0-00-001)"};
+  traffic.bytes += sent_on * (batch + sealed(encode(place))) + (ranks + collectors) * sealed(encode(Farewell{})) +
+                   (ranks + collectors - rosters) * sealed(encode(SharedRoster{1})) + rosters * roster_bytes(shape) +
+                   handed_out * sealed({}) + (ranks + collectors + sent_on + handed_out + others) * kHandshakeBytes;
   if (others > 0) traffic.bytes += others * exchanged_bytes(shape);
   return traffic;
 }
 
 double init_seconds(const InitShape& shape, const CostConstants& bootstrap, const CostConstants& wire) {
-  const int others = shape.hosts - 1, levels = level_of(others);
+  const int ranks = shape.ranks(), others = shape.hosts - 1, collectors = collectors_of(shape);
   const auto talk = [&](int in_turn, double messages, double bytes) {
     return in_turn * bootstrap.latency + messages * bootstrap.message + bytes * bootstrap.wire_byte;
   };
   // A connection takes a way to and fro, and so do the preambles and the proofs.
   constexpr int kToMeet = 6;
-  // The root and its host; then every collector meets the root, and each level gathers hellos and hands out the roster.
-  const double host = talk(kToMeet + 2, shape.ranks_per_host * (kOfHandshake + 2), 0);
-  const double hosts_meet = others == 0 ? 0 : talk(kToMeet, others * kOfHandshake, 0);
-  const int children = std::min(others, kMostChildren);
-  const double tree = levels * talk(2, children * 2, children * roster_bytes(shape));
-  const double roster = host + hosts_meet + tree;
+  double roster = talk(kToMeet + 2, ranks * (kOfHandshake + 2), (ranks - shape.ranks_per_host) * roster_bytes(shape));
+  if (collectors > 0) {
+    // A host meets its collector, and all collectors meet the root; then each level gathers hellos and hands out the roster.
+    const int children = std::min(collectors, kMostChildren);
+    roster = talk(kToMeet + 2, shape.ranks_per_host * (kOfHandshake + 2), 0) + talk(kToMeet, collectors * kOfHandshake, 0) +
+             level_of(collectors) * talk(2, children * 2, children * roster_bytes(shape));
+  }
   const double segment = talk(kToMeet + 1, (shape.ranks_per_host - 1) * (kOfHandshake + 1), 0);
   if (others == 0) return roster + segment;
   const double network = talk(kToMeet, others * kOfHandshake, 0) + kNetworkLibrarySeconds;
