@@ -28,6 +28,9 @@ using namespace std::chrono_literals;
 // Longest time for which a rank waits at the door of its host before it tries TCP.
 constexpr auto kMostAtDoor = 5s;
 constexpr int kPartAtDoor = 4;  // a rank waits so small a part of its time, at most
+// A rank that opens a door listens this much later, at most.
+constexpr auto kPauseAtDoor = 1ms;
+constexpr int kAttemptsAtDoor = 50;
 // Descriptors that a rank needs to collect others, rounded up.
 constexpr int kForCollecting = 16;
 
@@ -71,9 +74,12 @@ Result<Channel> WayToRoot::reach(AtEmptyDoor then) {
   if (!channel && nobody_at_door_ && then == AtEmptyDoor::collect && may_collect()) {
     Connection bound = listen_local_at(door(), SOMAXCONN);
     if (bound.socket) return collect(std::move(bound.socket));
-    // Another rank was faster.
-    FCCL_TRY_ASSIGN(auto later, pass_door());
-    if (later) return std::move(*later);
+    // Another rank was faster, and may not listen yet.
+    for (int attempt = 0; attempt < kAttemptsAtDoor && nobody_at_door_; ++attempt) {
+      std::this_thread::sleep_for(kPauseAtDoor);
+      FCCL_TRY_ASSIGN(auto later, pass_door());
+      if (later) return std::move(*later);
+    }
   }
   if (!channel) return reach_by_tcp();
   return std::move(*channel);
