@@ -190,8 +190,7 @@ TEST(LongHostInit, of_66_ranks_on_three_hosts_makes_a_communicator_that_works) {
     ASSERT_EQ(fcclCommInitRankConfig(&made, seat.ranks, id, seat.rank, &config), fcclSuccess) << fcclGetLastError(nullptr);
     const Comm comm(made);
     EXPECT_EQ(
-        try_collective({.collective = fcclCollAllReduce, .dtype = fcclFloat32, .count = 3'000}, seat.rank, seat.ranks, comm),
-        "");
+        try_collective({.collective = fcclCollAllReduce, .dtype = fcclInt32, .count = 3'000}, seat.rank, seat.ranks, comm), "");
   });
 }
 
