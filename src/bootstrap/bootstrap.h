@@ -1,14 +1,13 @@
-// Bootstrap: brings the ranks of a communicator together, from a unique id to a roster and one shared descriptor.
+// Bootstrap: brings the ranks of a communicator together, from a unique id to a roster.
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "bootstrap/member.h"
 #include "bootstrap/presence.h"
-#include "bootstrap/unique_id.h"
+#include "channels/unique_id.h"
 #include "os/descriptor.h"
 #include "settings/settings.h"
 #include "waiting/wait_limit.h"
@@ -24,6 +23,9 @@ struct JoinRequest {
   Settings settings = {};     // which interface and ports a TCP listener may take
   bool awaits_root = false;   // a process may yet begin to serve the id; otherwise a refused connection is an error
   int origin = -1;            // this rank in the communicator that the new one leaves ranks out of; -1 = none
+  // Up to so many ranks, each has a connection to the root of its own, and its death is seen at once, also where others are
+  // stopped. Otherwise hosts have collectors.
+  int most_direct = 64;
 };
 
 // Holds what a rank has once all have joined, until its communicator is made. The creation owns it; one thread at a time.
@@ -60,15 +62,5 @@ Result<Joined> join(const JoinRequest& request, WaitLimit limit);
 // Tells the other ranks why this rank cannot join, if that takes only a short time. It reads only the first three fields of the
 // request.
 void decline(const JoinRequest& request, const Error& why);
-
-// Gives `fds`, one or two, to each of `ranks`, which call `receive_descriptors` for as many with this rank as leader. All of
-// them are ranks of this host. Strangers who connect during it are refused. Between two hand-outs of one Joined these ranks
-// must meet.
-Result<void> send_descriptors(const Joined& joined, std::span<const int> fds, const std::vector<int>& ranks,
-                              const WaitLimit& limit);
-Result<std::vector<Descriptor>> receive_descriptors(const Joined& joined, int leader, size_t count, const WaitLimit& limit);
-// Gives `fd` to the ranks of all other processes, and returns theirs, by rank; a rank of this process has none. All ranks of a
-// communicator of one host call it, and no rank hands out anything meanwhile.
-Result<std::vector<Descriptor>> swap_descriptors(const Joined& joined, int fd, const WaitLimit& limit);
 
 }  // namespace fccl::core

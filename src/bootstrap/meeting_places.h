@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "bootstrap/unique_id.h"
+#include "channels/unique_id.h"
 #include "os/descriptor.h"
 #include "sockets/socket.h"
 

@@ -66,7 +66,58 @@ struct SharedRoster {
   uint32_t bytes = 0;
 };
 
-using Message = std::variant<Hello, GivingUp, Progress, Refusal, Roster, Failed, Farewell, Later, SharedRoster>;
+// The collectors that have one parent, so that no process serves more connections than these and those of its host.
+inline constexpr int kMostChildren = 16;
+
+// The root tells a collector to say all that it has said to another one.
+struct PlaceInTree {
+  std::string address;
+  int rank = 0;           // the other collector's
+  std::string whom = {};  // its name in messages
+};
+
+// The root asks all collectors whether they are there.
+struct Query {};
+
+// A collector tells that the connection of a rank has ended without a farewell.
+struct Gone {
+  std::string why;
+};
+
+// A collector answers a query.
+struct Present {};
+
+// A collector passes this on of one rank.
+struct Passed {
+  int rank = 0;
+  std::variant<Hello, GivingUp, Failed, Gone, Present> word;
+  bool agrees = false;  // the agreement of this hello, which it lacks, is that of the last hello over the same connection
+};
+
+// A collector comes to a parent: from now on it passes on what the ranks of its host say.
+struct Collects {
+  std::string address = {};  // "ip:port" at which it takes other collectors; "" = none
+  bool is_astray = false;    // it could not reach the place that it was given
+};
+
+// A collector tells its parent, in their order, what it has heard since the last batch: at least one word, kMostPassedOn at
+// most.
+struct Batch {
+  std::vector<Passed> words;
+  std::optional<Collects> collects = {};  // in the first batch for a parent
+};
+inline constexpr size_t kMostPassedOn = 128;
+// The limit of a batch as bytes.
+inline constexpr size_t kBatchLimit = 1 << 20;
+
+// A collector tells that it does not reach the root any more.
+struct LostWay {
+  std::string whom = {};  // the collector above it that is to blame; "" = the root
+  std::string why = {};   // why the connection ended; "" = there is no answer
+};
+
+using Message = std::variant<Hello, GivingUp, Progress, Refusal, Roster, Failed, Farewell, Later, SharedRoster, PlaceInTree,
+                             Query, Batch, LostWay>;
 
 // Returns the roster of the ranks that have said these hellos, by rank, and numbers their hosts.
 Roster roster_of(const std::map<int, Hello>& hellos);

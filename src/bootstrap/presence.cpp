@@ -36,19 +36,30 @@ void Presence::leave() {
   channel_.reset();
 }
 
-// The end of the root counts as a refusal.
 void Presence::listen(Deadline deadline) {
-  if (!channel_ || told_) return;
-  const Result<std::string> bytes = channel_->await_message(deadline);
-  if (!bytes && bytes.error().code == fcclTimeout) return;
-  const std::optional<Message> message = bytes ? decode(*bytes) : std::nullopt;
-  if (message && std::holds_alternative<Refusal>(*message))
-    told_ = std::get<Refusal>(*message).error;
-  else if (!bytes && root_may_end_)
+  while (channel_ && !told_) {
+    const Result<std::string> bytes = channel_->await_message(deadline);
+    if (!bytes && bytes.error().code == fcclTimeout) return;
+    const std::optional<Message> message = bytes ? decode(*bytes) : std::nullopt;
+    const auto* lost = message ? std::get_if<LostWay>(&*message) : nullptr;
+    if (message && std::holds_alternative<Refusal>(*message))
+      told_ = std::get<Refusal>(*message).error;
+    else if (lost != nullptr && !lost->why.empty())
+      lose(lost->whom.empty() ? root_ : lost->whom, lost->why);
+    else if (!bytes)
+      lose(way_, bytes.error().message);
+    else if (lost == nullptr)
+      told_ =
+          Error{MessageKind::died, way_ + " ended before the communicator was ready: it sent a message that makes no sense"};
+  }
+}
+
+// The end of the root, or of the way to it, counts as a refusal.
+void Presence::lose(const std::string& whom, const std::string& why) {
+  if (root_may_end_)
     channel_.reset();
   else
-    told_ = Error{MessageKind::died, fmt::format("{} ended before the communicator was ready: {}", root_,
-                                                 bytes ? "it sent a message that makes no sense" : bytes.error().message)};
+    told_ = Error{MessageKind::died, fmt::format("{} ended before the communicator was ready: {}", whom, why)};
 }
 
 }  // namespace fccl::core

@@ -11,14 +11,14 @@
 
 namespace fccl::core {
 
-// A rank that creates a communicator owns it, until another channel tells the other hosts what becomes of the rank. The root
-// sees the end of the rank's process, and tells all. One thread at a time.
+// A rank that creates a communicator owns it, until another channel tells the other hosts what becomes of the rank. The root,
+// or the collector of the rank's host, sees the end of the rank's process, and the root tells all. One thread at a time.
 class Presence {
  public:
   Presence() = default;
-  // `root`: the root's name in messages if it ends.
-  Presence(Channel channel, std::string root)
-      : channel_(std::make_unique<Channel>(std::move(channel))), root_(std::move(root)) {}
+  // `way`: the name in messages of the channel's other end, if it ends; `root`: that of the root, which it may be.
+  Presence(Channel channel, std::string way, std::string root)
+      : channel_(std::make_unique<Channel>(std::move(channel))), way_(std::move(way)), root_(std::move(root)) {}
   Presence(Presence&&) noexcept = default;
   Presence& operator=(Presence&&) noexcept = default;
   ~Presence() { leave(); }
@@ -35,8 +35,10 @@ class Presence {
 
  private:
   void listen(Deadline deadline);
+  void lose(const std::string& whom, const std::string& why);
 
   std::unique_ptr<Channel> channel_;  // null once it has left
+  std::string way_;
   std::string root_;
   bool root_may_end_ = false;
   std::optional<Error> told_;

@@ -8,8 +8,10 @@
 #include <iterator>
 #include <utility>
 
+#include "bootstrap/say_roster.h"
 #include "discovery/host_identity.h"
 #include "os/error_text.h"
+#include "os/sealed_memory.h"
 #include "sockets/socket.h"
 
 namespace fccl::core {
@@ -24,6 +26,8 @@ constexpr auto kFirstReport = 100ms;
 constexpr int kLongerByFactor = 10;
 
 bool is_this_process(const Member& member) { return member.pid == ::getpid() && member.host_name == host_name(); }
+
+tl::unexpected<Error> nonsense() { return fail(fcclInvalidUsage, "it sent a message that makes no sense here"); }
 
 bool possible(int nranks) { return nranks >= 1 && nranks <= kRankLimit; }
 
@@ -40,7 +44,7 @@ std::pair<std::string_view, std::string_view> first_difference(std::string_view 
 
 }  // namespace
 
-std::string Rendezvous::PendingClient::name() const { return member ? describe(*member) : fmt::format("rank {}", rank()); }
+std::string Rendezvous::Guest::name() const { return member ? describe(*member) : fmt::format("rank {}", rank); }
 
 Rendezvous::Rendezvous(Bootstrap bootstrap)
     : bootstrap_(std::move(bootstrap)),
@@ -103,6 +107,7 @@ Deadline Rendezvous::patience() const {
   Deadline first = acceptor_.patience();
   if (local_acceptor_) first.at = std::min(first.at, local_acceptor_->patience().at);
   if (end_) first.at = std::min(first.at, end_->at);
+  if (const auto asked_until = tree_.patience()) first.at = std::min(first.at, asked_until->at);
   if (progress_due_) first.at = std::min(first.at, progress_due_->at);
   return first;
 }
@@ -110,10 +115,11 @@ Deadline Rendezvous::patience() const {
 void Rendezvous::move_on() {
   if (terms_ && !failure_ && !complete() && std::cmp_equal(hellos_.size(), terms_->nranks)) {
     roster_ = std::make_shared<const std::string>(encode(roster_of(hellos_)));
-    memory_.emplace(roster_);
+    memory_ = sealed_memory("fccl-roster", *roster_);
     close_door();
   }
   if (progress_due_ && progress_due_->passed()) report_progress();
+  conclude();
   if (failure_) return refuse_all();
   if (complete()) tell_roster();
 }
@@ -126,14 +132,15 @@ void Rendezvous::close_door() {
   shut(bootstrap_.door.get());
   bootstrap_.door.close();
   for (PendingClient& client : clients_)
-    if (!client.member && !client.is_of_later_call && !bootstrap_.excluded.empty()) send_away(client);
-  clients_.remove_if([](const PendingClient& client) { return !client.member; });
+    if (!client.has_joined() && !client.is_of_later_call && !bootstrap_.excluded.empty()) send_away(client);
+  clients_.remove_if([](const PendingClient& client) { return !client.has_joined(); });
 }
 
 void Rendezvous::welcome(std::list<Channel> admitted, bool is_local) {
   for (Channel& channel : admitted) {
     const Party peer = channel.peer();
-    clients_.push_back({std::move(channel), is_local});
+    channel.allow(kBatchLimit);
+    clients_.push_back({std::move(channel), {peer.rank}, is_local});
     if (peer.version != kOwnVersion) fail_all(fcclInvalidUsage, version_difference(peer, {kRootRank}));
   }
 }
@@ -144,8 +151,8 @@ void Rendezvous::refuse_all() {
     for (PendingClient& client : clients_) {
       if (client.refused || client.channel.peer().version != kOwnVersion) continue;
       // A client that has not said hello may be of a later call, and says it next.
-      if (!client.member && !bootstrap_.excluded.empty()) continue;
-      if ((client.member && is_this_process(*client.member)) != own) continue;
+      if (!client.has_joined() && !bootstrap_.excluded.empty()) continue;
+      if ((client.self.member && is_this_process(*client.self.member)) != own) continue;
       client.channel.say(encode(Refusal{*failure_}));
       client.refused = true;
       // The next poll sends what the kernel does not take now; it also removes a client that is gone.
@@ -158,10 +165,7 @@ void Rendezvous::refuse_all() {
 void Rendezvous::tell_roster() {
   for (PendingClient& client : clients_) {
     if (std::exchange(client.has_roster, true)) continue;
-    if (client.is_local)
-      memory_->say_by(client.channel);
-    else
-      client.channel.say(roster_);
+    say_roster(client.channel, roster_, client.is_local ? memory_.get() : -1);
     (void)client.channel.flush();
   }
 }
@@ -171,54 +175,138 @@ void Rendezvous::attend(std::list<PendingClient>::iterator client) {
   while (std::optional<std::string> bytes = client->channel.hear())
     if (Result<void> heard = hear(*client, *bytes); !heard) pumped = std::move(heard);
   if (pumped) return;
-  if (client->is_of_later_call) {
-    clients_.erase(client);
-    return;
+  if (!client->is_of_later_call && !client->is_sent_on) {
+    lose(client->self, pumped.error().message, client->is_leaving);
+    if (failure_)
+      for (const auto& [rank, guest] : client->guests) aware_.insert(rank);
   }
-  if (!complete())
-    fail_all(MessageKind::left_in_init,
-             fmt::format("{} left while joining ({}), {}", client->name(), pumped.error().message, so_far()));
-  else if (!client->is_leaving)
-    fail_all(MessageKind::died,
-             fmt::format("{} ended before the communicator was ready: {}", client->name(), pumped.error().message));
-  if (failure_) aware_.insert(client->rank());
   clients_.erase(client);
+}
+
+// A rank has left, or will not be heard any more.
+void Rendezvous::lose(const Guest& guest, const std::string& why, bool is_leaving) {
+  if (!complete())
+    fail_all(MessageKind::left_in_init, fmt::format("{} left while joining ({}), {}", guest.name(), why, so_far()));
+  else if (!is_leaving)
+    fail_all(MessageKind::died, fmt::format("{} ended before the communicator was ready: {}", guest.name(), why));
+  if (failure_) aware_.insert(guest.rank);
 }
 
 Result<void> Rendezvous::hear(PendingClient& client, const std::string& bytes) {
   std::optional<Message> message = decode(bytes);
-  if (message && std::holds_alternative<Hello>(*message) && !client.member && !complete()) {
-    judge(client, std::get<Hello>(std::move(*message)));
+  if (!message) return nonsense();
+  if (std::holds_alternative<Batch>(*message)) {
+    auto& [words, collects] = std::get<Batch>(*message);
+    if (!client.collects && (!collects || client.self.member)) return nonsense();
+    if (client.is_sent_on || (collects && !place(client, std::move(*collects)))) return {};
+    for (Passed& passed : words) hear_of(client, std::move(passed));
     return {};
   }
-  if (message && std::holds_alternative<GivingUp>(*message)) {
-    if (complete()) return {};
-    if (terms_) client.channel.say(progress());
-    fail_all(MessageKind::late_for_init,
-             fmt::format("{} gave up waiting after its FCCL_INIT_TIMEOUT, {}", client.name(), so_far()));
+  if (std::holds_alternative<Hello>(*message) && !client.has_joined() && !complete()) {
+    auto& hello = std::get<Hello>(*message);
+    if (std::ranges::count(bootstrap_.excluded, hello.origin) > 0)
+      send_away(client);
+    else
+      judge(client.self, std::move(hello));
     return {};
   }
-  if (message && std::holds_alternative<Failed>(*message) && client.member) {
-    const Error& error = std::get<Failed>(*message).error;
-    fail_all(error.code, fmt::format("{} (told by {})", error.message, client.name()));
+  if (std::holds_alternative<GivingUp>(*message)) {
+    give_up(client, client.self);
     return {};
   }
-  if (message && std::holds_alternative<Farewell>(*message) && complete()) {
+  if (std::holds_alternative<Failed>(*message) && client.self.member) {
+    hear_of_failure(client.self, std::get<Failed>(*message).error);
+    return {};
+  }
+  if (std::holds_alternative<Farewell>(*message) && complete()) {
     client.is_leaving = true;
+    // It will not answer any more, and need not.
+    for (const auto& [rank, guest] : client.guests) tree_.hear_from(rank);
     if (!end_) end_ = Deadline::after(kFarewellTime);
     return {};
   }
-  return fail(fcclInvalidUsage, "it sent a message that makes no sense here");
+  return nonsense();
 }
 
-void Rendezvous::judge(PendingClient& client, Hello hello) {
-  if (std::ranges::count(bootstrap_.excluded, hello.origin) > 0) return send_away(client);
-  hello.member.rank = client.rank();
+// Words that come too late to count are left out: the collector could not know.
+void Rendezvous::hear_of(PendingClient& client, Passed passed) {
+  Guest& guest = client.guests[passed.rank];
+  guest.rank = passed.rank;
+  if (auto* hello = std::get_if<Hello>(&passed.word)) {
+    if (passed.agrees) hello->agreement = client.agreement;
+    client.agreement = hello->agreement;
+    if (complete()) return;
+    judge(guest, std::move(*hello));
+    if (guest.rank == client.self.rank) client.self = guest;
+  } else if (std::holds_alternative<GivingUp>(passed.word)) {
+    give_up(client, guest);
+  } else if (const auto* failed = std::get_if<Failed>(&passed.word)) {
+    hear_of_failure(guest, failed->error);
+  } else if (const auto* gone = std::get_if<Gone>(&passed.word)) {
+    lose(guest, gone->why, false);
+  } else {
+    tree_.hear_from(passed.rank);
+  }
+}
+
+void Rendezvous::give_up(PendingClient& client, const Guest& guest) {
+  if (complete()) return;
+  if (terms_) client.channel.say(progress());
+  inquire(
+      {MessageKind::late_for_init, fmt::format("{} gave up waiting after its FCCL_INIT_TIMEOUT, {}", guest.name(), so_far())});
+}
+
+void Rendezvous::hear_of_failure(const Guest& guest, const Error& error) {
+  const Error told{error.code, fmt::format("{} (told by {})", error.message, guest.name())};
+  if (error.code == fcclTimeout) return inquire(told);
+  fail_all(told.code, told.message);
+}
+
+// Ranks that miss others may miss them since a collector is stopped.
+void Rendezvous::inquire(Error failure) {
+  if (failure_ || tree_.patience()) return;
+  if (!tree_.inquire(failure)) return fail_all(failure.code, std::move(failure.message));
+  for (PendingClient& client : clients_)
+    if (client.collects) client.channel.say(encode(Query{}));
+}
+
+void Rendezvous::conclude() {
+  std::optional<int> silent;
+  auto failure = tree_.conclude(silent);
+  if (!failure) return;
+  if (silent)
+    failure->message = fmt::format("{}, by which ranks of its host reach the root, does not answer, it may be stopped ({})",
+                                   name_of(*silent), failure->message);
+  fail_all(failure->code, std::move(failure->message));
+}
+
+std::string Rendezvous::name_of(int rank) const {
+  const auto found = hellos_.find(rank);
+  return found == hellos_.end() ? fmt::format("rank {}", rank) : describe(found->second.member);
+}
+
+// Returns false if the collector has to say its words at another place.
+bool Rendezvous::place(PendingClient& client, Collects collects) {
+  client.collects = true;
+  // After a failure it will be told so here.
+  collects.is_astray = collects.is_astray || failure_;
+  auto place = tree_.place(client.self.rank, std::move(collects));
+  if (!place) return true;
+  place->whom = name_of(place->rank);
+  client.is_sent_on = true;
+  client.channel.say(encode(*place));
+  // The next poll sends what the kernel does not take now; it also removes a client that is gone.
+  (void)client.channel.flush();
+  return false;
+}
+
+void Rendezvous::judge(Guest& guest, Hello hello) {
+  hello.member.rank = guest.rank;
   if (!terms_ && possible(hello.nranks)) terms_ = Terms{hello.member, hello.nranks, hello.agreement};
   if (possible(hello.nranks)) most_ranks_ = std::max(most_ranks_, hello.nranks);
-  client.member = hello.member;
+  guest.member = hello.member;
   if (hello.failure) {
-    fail_all(hello.failure->code, fmt::format("{} could not join: {}", client.name(), hello.failure->message));
+    fail_all(hello.failure->code, fmt::format("{} could not join: {}", guest.name(), hello.failure->message));
     return;
   }
   if (std::string text = objection(hello); !text.empty()) {
@@ -228,7 +316,7 @@ void Rendezvous::judge(PendingClient& client, Hello hello) {
   // The terms have the agreement, and as many copies as there are ranks would take megabytes.
   hello.agreement = {};
   hello.member.serves = is_this_process(hello.member);
-  hellos_.emplace(client.rank(), std::move(hello));
+  hellos_.emplace(guest.rank, std::move(hello));
   if (!progress_due_) progress_due_ = Deadline::after(until_report_);
 }
 
@@ -278,7 +366,7 @@ void Rendezvous::report_progress() {
   until_report_ *= kLongerByFactor;
   const std::string said = progress();
   for (PendingClient& client : clients_)
-    if (client.member) client.channel.say(said);
+    if (client.has_joined()) client.channel.say(said);
 }
 
 std::string Rendezvous::progress() const { return encode(Progress{static_cast<int>(hellos_.size()), missing()}); }

@@ -37,7 +37,7 @@ struct Version {
   bool operator==(const Version&) const = default;
 };
 
-inline constexpr Version kOwnVersion{9, FCCL_VERSION_CODE};
+inline constexpr Version kOwnVersion{10, FCCL_VERSION_CODE};
 
 // Describes an end in its preamble; proved by the peer once the conversation is open.
 struct Party {
@@ -45,7 +45,7 @@ struct Party {
   Version version = kOwnVersion;
 };
 
-// Returns "rank 3 speaks protocol 9, library 0.2.0".
+// Returns "rank 3 speaks protocol 10, library 0.2.0".
 std::string describe(const Party& party);
 // Returns "rank 3 speaks ..., but the root speaks ...".
 std::string version_difference(const Party& a, const Party& b);

@@ -20,6 +20,7 @@
 #include "os/error_text.h"
 #include "os/log.h"
 #include "os/processors.h"
+#include "passing/descriptor_passing.h"
 #include "segment/mapped_peers.h"
 #include "segment/peer_memory.h"
 #include "topology/columns.h"

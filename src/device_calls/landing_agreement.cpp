@@ -15,6 +15,7 @@
 #include "operations/communicator_state.h"
 #include "operations/issued_call.h"
 #include "os/log.h"
+#include "passing/descriptor_passing.h"
 #include "topology/columns.h"
 
 namespace fccl::core {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "bootstrap/member.h"
-#include "bootstrap/unique_id.h"
+#include "channels/unique_id.h"
 
 namespace fccl::core {
 

@@ -261,6 +261,12 @@ Connection connect_local(std::string_view name, std::chrono::milliseconds patien
   return {std::move(socket), 0};
 }
 
+int listening_process(int socket) {
+  ucred listener{};
+  socklen_t size = sizeof(listener);
+  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &listener, &size) == 0 ? listener.pid : 0;
+}
+
 Connection accept_one(int listener) {
   while (true) {
     Descriptor socket(::accept4(listener, nullptr, nullptr, kSocketFlags));

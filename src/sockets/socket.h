@@ -87,6 +87,9 @@ Connection listen_local_at(std::string_view name, int backlog);
 // `patience`, at least a millisecond, then fails with EAGAIN; a nonblocking socket could not wait.
 Connection connect_local(std::string_view name, std::chrono::milliseconds patience);
 
+// Returns the process that listened at the other end of a connection to an abstract name; 0 if the system does not tell.
+int listening_process(int socket);
+
 // Accepts one connection; EAGAIN if none is waiting.
 Connection accept_one(int listener);
 

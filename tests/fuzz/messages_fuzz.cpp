@@ -17,7 +17,16 @@ std::vector<std::string> seeds() {
        {Message{Hello{member, 8, "FCCL_SLOT_BYTES=4096\n", {}, -1, "boot-1 host-a"}}, Message{GivingUp{}},
         Message{Progress{2, "ranks 1, 3-7"}}, Message{Refusal{{fcclTimeout, "late"}}}, Message{Roster{{first}}},
         Message{Roster{{first, second, third}}}, Message{Failed{{fcclSystemError, "no memory"}}}, Message{Farewell{}},
-        Message{Later{}}, Message{SharedRoster{300}}, Message{Hello{member, 8, {}, Error{fcclInvalidUsage, "no such NIC"}}}})
+        Message{Later{}}, Message{SharedRoster{300}}, Message{PlaceInTree{"10.0.0.2:4242", 7, "rank 7"}}, Message{Query{}},
+        Message{LostWay{"rank 7", "it ended"}},
+        Message{Batch{{{3, Hello{member, 8, "a=1\n", {}, -1, "boot-1 host-a"}},
+                       {1, Hello{second, 8, {}, {}, -1, "boot-1 host-a"}, true},
+                       {9, GivingUp{}},
+                       {2, Failed{{fcclTimeout, "late"}}},
+                       {2, Gone{"it ended"}},
+                       {5, Present{}}},
+                      Collects{"10.0.0.1:4242", true}}},
+        Message{Hello{member, 8, {}, Error{fcclInvalidUsage, "no such NIC"}}}})
     all.push_back(encode(message));
   for (const LinkMessage& message :
        {LinkMessage{Blob{"abc"}}, LinkMessage{Blobs{{"abc", ""}}}, LinkMessage{Awaiting{"missing: rank 4"}},

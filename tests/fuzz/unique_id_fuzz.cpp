@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bootstrap/unique_id.h"
 #include "channels/bytes.h"
+#include "channels/unique_id.h"
 #include "fuzz/fuzz.h"
 
 namespace fccl::core::fuzz {

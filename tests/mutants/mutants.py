@@ -353,4 +353,26 @@ MUTANTS = [
         "static_cast<uint64_t>(columns.ranks())",
         "static_cast<uint64_t>(columns.hosts())",
     ),
+    # Init of many ranks.
+    Mutant(
+        "a collector tells nobody that a rank of its host is gone",
+        "src/bootstrap/collector.cpp",
+        "    parent_.queue({client->rank(), Gone{pumped.error().message}});\n",
+        "",
+        suspect="bootstrap",
+    ),
+    Mutant(
+        "a collector does not say again at its place what it has said to the root",
+        "src/bootstrap/upward.cpp",
+        "  queued_.insert(queued_.begin(), std::make_move_iterator(said_.begin()), std::make_move_iterator(said_.end()));\n",
+        "",
+        suspect="bootstrap",
+    ),
+    Mutant(
+        "every collector is a child of the root",
+        "src/bootstrap/collector_tree.cpp",
+        "children_ >= kMostChildren && !collects.is_astray",
+        "children_ < 0",
+        suspect="bootstrap",
+    ),
 ]

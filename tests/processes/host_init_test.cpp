@@ -176,5 +176,23 @@ TEST_P(HostInitDeadline, is_one_for_all_that_is_waited_for_and_names_who_is_late
 
 INSTANTIATE_TEST_SUITE_P(Late, HostInitDeadline, ::testing::Values(kMate, kLeader));
 
+// So many ranks have collectors.
+TEST(LongHostInit, of_66_ranks_on_three_hosts_makes_a_communicator_that_works) {
+  OnHosts many{"three_of_22", {}};
+  for (int rank = 0; rank < 66; ++rank) many.host_of.push_back(rank / 22);
+  Launch launch = many.launch();
+  launch.limit = 150s;
+  run_ranks(launch, [](const Seat& seat) {
+    const fcclUniqueId id = agree_on_id(seat);
+    fcclConfig_t config = config_of_tests();
+    config.initTimeoutMs = 120'000;
+    fcclComm_t made = nullptr;
+    ASSERT_EQ(fcclCommInitRankConfig(&made, seat.ranks, id, seat.rank, &config), fcclSuccess) << fcclGetLastError(nullptr);
+    const Comm comm(made);
+    EXPECT_EQ(
+        try_collective({.collective = fcclCollAllReduce, .dtype = fcclInt32, .count = 3'000}, seat.rank, seat.ranks, comm), "");
+  });
+}
+
 }  // namespace
 }  // namespace fccl::core::testing

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "bootstrap/unique_id.h"
+#include "channels/unique_id.h"
 
 namespace fccl::core::testing {
 

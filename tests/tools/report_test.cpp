@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "bootstrap/unique_id.h"
+#include "channels/unique_id.h"
 #include "processes/ranks.h"
 
 namespace fccl::core::testing {

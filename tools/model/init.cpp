@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
+#include "bootstrap/bootstrap.h"
 #include "bootstrap/messages.h"
 #include "channels/handshake.h"
 #include "creation/create_options.h"
@@ -39,6 +41,24 @@ Hello hello_of(const InitShape& shape, int rank) {
           .nranks = shape.ranks(),
           .agreement = CreateOptions{}.agreement(),
           .host = "01234567-89ab-cdef-0123-456789abcdef " + name + " ipc:[4026531839] pid:[4026531836] net:[4026531840]"};
+}
+
+// Returns what the collector of a host says of its ranks.
+Batch batch_of_host(const InitShape& shape) {
+  Batch batch{{}, Collects{"10.0.12.34:45678"}};
+  for (int rank = shape.ranks() - shape.ranks_per_host; rank < shape.ranks(); ++rank)
+    batch.words.push_back({rank, hello_of(shape, rank), !batch.words.empty()});
+  return batch;
+}
+
+// Returns how many hosts have a collector: all but the root's, if the ranks are many.
+int collectors_of(const InitShape& shape) { return shape.ranks() > JoinRequest{}.most_direct ? shape.hosts - 1 : 0; }
+
+// Returns how many edges of the tree lie between the root, which is the 0th, and a collector.
+int level_of(int collector) {
+  int level = 0;
+  for (; collector > 0; ++level) collector = (collector - 1) / kMostChildren;
+  return level;
 }
 
 double roster_bytes(const InitShape& shape) {
@@ -84,29 +104,41 @@ double exchanged_bytes(const InitShape& shape) {
 
 }  // namespace
 
-// Each rank says hello, hears the roster and says farewell; each host's leader hands out the segment; the other leaders tell
-// the hub two blobs and hear two.
+// Each rank says hello, hears the roster and says farewell. Of many ranks so does each collector, with a batch of hellos; one
+// that the root sends on says the batch twice. Each host's leader hands out the segment; the other leaders tell the hub two
+// blobs and hear two.
 InitTraffic init_traffic(const InitShape& shape) {
-  const int ranks = shape.ranks(), others = shape.hosts - 1;
-  const int handed_out = shape.hosts * (shape.ranks_per_host - 1);
+  const int ranks = shape.ranks(), others = shape.hosts - 1, collectors = collectors_of(shape);
+  const int sent_on = std::max(0, collectors - kMostChildren), handed_out = shape.hosts * (shape.ranks_per_host - 1);
+  // By TCP; the other ranks read it from memory.
+  const int rosters = collectors > 0 ? collectors : ranks - shape.ranks_per_host;
   InitTraffic traffic;
-  traffic.messages = 3 * ranks + handed_out + 4 * others;
+  traffic.messages = 3 * (ranks + collectors) + 2 * sent_on + handed_out + 4 * others;
   for (int rank = 0; rank < ranks; ++rank) traffic.bytes += sealed(encode(hello_of(shape, rank)));
-  traffic.bytes += ranks * sealed(encode(Farewell{})) + shape.ranks_per_host * sealed(encode(SharedRoster{1})) +
-                   (ranks - shape.ranks_per_host) * roster_bytes(shape) + handed_out * sealed({}) +
-                   (ranks + handed_out + others) * kHandshakeBytes;
+  const double batch = sealed(encode(batch_of_host(shape)));
+  for (int collector = 1; collector <= collectors; ++collector) traffic.bytes += level_of(collector) * batch;
+  const PlaceInTree place{"10.0.12.34:45678", 8, "rank 8 (pid 10008 on ip-10-0-00-001)"};
+  traffic.bytes += sent_on * (batch + sealed(encode(place))) + (ranks + collectors) * sealed(encode(Farewell{})) +
+                   (ranks + collectors - rosters) * sealed(encode(SharedRoster{1})) + rosters * roster_bytes(shape) +
+                   handed_out * sealed({}) + (ranks + collectors + sent_on + handed_out + others) * kHandshakeBytes;
   if (others > 0) traffic.bytes += others * exchanged_bytes(shape);
   return traffic;
 }
 
 double init_seconds(const InitShape& shape, const CostConstants& bootstrap, const CostConstants& wire) {
-  const int ranks = shape.ranks(), others = shape.hosts - 1;
+  const int ranks = shape.ranks(), others = shape.hosts - 1, collectors = collectors_of(shape);
   const auto talk = [&](int in_turn, double messages, double bytes) {
     return in_turn * bootstrap.latency + messages * bootstrap.message + bytes * bootstrap.wire_byte;
   };
   // A connection takes a way to and fro, and so do the preambles and the proofs.
   constexpr int kToMeet = 6;
-  const double roster = talk(kToMeet + 2, ranks * (kOfHandshake + 2), (ranks - shape.ranks_per_host) * roster_bytes(shape));
+  double roster = talk(kToMeet + 2, ranks * (kOfHandshake + 2), (ranks - shape.ranks_per_host) * roster_bytes(shape));
+  if (collectors > 0) {
+    // A host meets its collector, and all collectors meet the root; then each level gathers hellos and hands out the roster.
+    const int children = std::min(collectors, kMostChildren);
+    roster = talk(kToMeet + 2, shape.ranks_per_host * (kOfHandshake + 2), 0) + talk(kToMeet, collectors * kOfHandshake, 0) +
+             level_of(collectors) * talk(2, children * 2, children * roster_bytes(shape));
+  }
   const double segment = talk(kToMeet + 1, (shape.ranks_per_host - 1) * (kOfHandshake + 1), 0);
   if (others == 0) return roster + segment;
   const double network = talk(kToMeet, others * kOfHandshake, 0) + kNetworkLibrarySeconds;

@@ -36,7 +36,10 @@ inline std::string host_of_rank(int rank) {
 }
 
 inline JoinRequest request_of(const UniqueId& id, int rank, int nranks, std::string agreement = "protocol=1\nlanes=2") {
-  return {id, rank, nranks, std::move(agreement), host_of_rank(rank)};
+  JoinRequest request{id, rank, nranks, std::move(agreement), host_of_rank(rank)};
+  // On hosts of their own the ranks are few, too.
+  if (ranks_per_host() != 0) request.most_direct = 0;
+  return request;
 }
 
 // Joins all requests at the same time, each on a thread of its own.

@@ -28,7 +28,17 @@ std::vector<Message> samples() {
           Farewell{},
           Hello{kThird, 8, {}, Error{fcclInvalidUsage, "no such NIC"}, 5},
           Later{},
-          SharedRoster{300}};
+          SharedRoster{300},
+          PlaceInTree{"10.0.0.2:4242", 7, "rank 7 (pid 12 on host-b)"},
+          Query{},
+          Batch{{{3, Hello{kThird, 8, "world=8", {}, -1, "boot-1 host-a"}},
+                 {1, Hello{kSecond, 8, {}, {}, -1, "boot-1 host-a"}, true},
+                 {9, GivingUp{}},
+                 {-1, Failed{{fcclSystemError, "no memory"}}},
+                 {2, Gone{"it closed the connection"}},
+                 {5, Present{}}},
+                Collects{"10.0.0.1:4242", true}},
+          LostWay{"rank 7 (pid 12 on host-b)", "it closed the connection"}};
 }
 
 TEST(Messages, come_back_from_their_bytes) {
@@ -57,6 +67,45 @@ TEST(Messages, come_back_from_their_bytes) {
   EXPECT_EQ(std::get<Hello>(failing).origin, 5);
   EXPECT_TRUE(std::holds_alternative<Later>(*decode(encode(samples()[8]))));
   EXPECT_EQ(std::get<SharedRoster>(*decode(encode(samples()[9]))).bytes, 300U);
+  const auto place = std::get<PlaceInTree>(*decode(encode(samples()[10])));
+  EXPECT_EQ(place.address, "10.0.0.2:4242");
+  EXPECT_EQ(place.rank, 7);
+  EXPECT_EQ(place.whom, "rank 7 (pid 12 on host-b)");
+  EXPECT_TRUE(std::holds_alternative<Query>(*decode(encode(samples()[11]))));
+  const auto lost = std::get<LostWay>(*decode(encode(samples()[13])));
+  EXPECT_EQ(lost.whom, "rank 7 (pid 12 on host-b)");
+  EXPECT_EQ(lost.why, "it closed the connection");
+}
+
+TEST(Messages, a_batch_keeps_its_words_and_names_the_host_of_neighbours_once) {
+  const std::string bytes = encode(samples()[12]);
+  const auto batch = std::get<Batch>(*decode(bytes));
+  ASSERT_EQ(batch.words.size(), 6U);
+  ASSERT_TRUE(batch.collects);
+  EXPECT_EQ(batch.collects->address, "10.0.0.1:4242");
+  EXPECT_TRUE(batch.collects->is_astray);
+  std::vector<int> ranks;
+  for (const Passed& passed : batch.words) ranks.push_back(passed.rank);
+  EXPECT_EQ(ranks, (std::vector{3, 1, 9, -1, 2, 5}));
+  const auto& second = std::get<Hello>(batch.words[1].word);
+  EXPECT_TRUE(batch.words[1].agrees);
+  EXPECT_EQ(second.host, "boot-1 host-a");
+  EXPECT_EQ(second.member.host_name, "host-a");
+  EXPECT_EQ(second.member.pid, kSecond.pid);
+  EXPECT_EQ(bytes.find("boot-1"), bytes.rfind("boot-1"));
+  EXPECT_EQ(std::get<Failed>(batch.words[3].word).error.message, "no memory");
+  EXPECT_EQ(std::get<Gone>(batch.words[4].word).why, "it closed the connection");
+  EXPECT_TRUE(std::holds_alternative<Present>(batch.words[5].word));
+}
+
+TEST(Messages, the_largest_batch_fits_what_a_parent_allows) {
+  const std::string longest(kTextLimit, 'x');
+  const Hello hello{{0, 1, 0, longest, longest, ""}, 2, {}, Error{fcclTimeout, std::string(100000, 'z')}, -1, longest};
+  Batch batch;
+  for (size_t i = 0; i < kMostPassedOn; ++i)
+    batch.words.push_back({static_cast<int>(i), i % 2 == 0 ? decltype(Passed::word){hello} : Failed{*hello.failure}});
+  EXPECT_LE(encode(batch).size(), kBatchLimit);
+  EXPECT_TRUE(decode(encode(batch)));
 }
 
 TEST(Messages, bytes_that_are_cut_or_too_many_are_refused) {

@@ -1,5 +1,5 @@
-// Makes the memory, seals it, and reads it.
-#include "bootstrap/roster_memory.h"
+// Makes and reads a memfd with all seals.
+#include "os/sealed_memory.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -7,12 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <utility>
 
-#include "bootstrap/messages.h"
-#include "channels/channel.h"
 #include "os/error_text.h"
 
 namespace fccl::core {
@@ -20,9 +17,10 @@ namespace {
 
 constexpr int kSeals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-// Returns no descriptor if the system gives none.
-Descriptor sealed_memory(const std::string& bytes) {
-  Descriptor memory(::memfd_create("fccl-roster", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+}  // namespace
+
+Descriptor sealed_memory(const char* name, const std::string& bytes) {
+  Descriptor memory(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory || !std::in_range<off_t>(bytes.size())) return {};
   for (size_t put = 0; put < bytes.size();) {
     const ssize_t more = ::pwrite(memory.get(), bytes.data() + put, bytes.size() - put, static_cast<off_t>(put));
@@ -34,32 +32,20 @@ Descriptor sealed_memory(const std::string& bytes) {
   return memory;
 }
 
-}  // namespace
-
-RosterMemory::RosterMemory(std::shared_ptr<const std::string> roster)
-    : bytes_(std::move(roster)), memory_(sealed_memory(*bytes_)) {}
-
-void RosterMemory::say_by(Channel& channel) const {
-  if (memory_)
-    channel.say(encode(SharedRoster{static_cast<uint32_t>(bytes_->size())}), std::array{memory_.get()});
-  else
-    channel.say(bytes_);
-}
-
-Result<std::string> read_roster_memory(const Descriptor& memory, size_t size) {
+Result<std::string> read_sealed_memory(const Descriptor& memory, size_t size) {
   struct stat identity{};
   const int seals = ::fcntl(memory.get(), F_GET_SEALS);
   // Systems that forbid to execute such memory add a seal.
   if (::fstat(memory.get(), &identity) != 0 || seals < 0 || (seals & kSeals) != kSeals ||
       std::cmp_not_equal(identity.st_size, size))
-    return fail(fcclInternalError, "the memory with the roster is not sealed, or not as long as it should be");
+    return fail(fcclInternalError, "the memory is not sealed, or not as long as it should be");
   std::string bytes(size, '\0');
   for (size_t got = 0; got < size;) {
     const ssize_t more = ::pread(memory.get(), bytes.data() + got, size - got, static_cast<off_t>(got));
     if (more < 0 && errno == EINTR) continue;
     if (more <= 0) {
       const int error = more < 0 ? errno : EIO;
-      return fail(system_error(error), fmt::format("the memory with the roster cannot be read: {}", error_text(error)));
+      return fail(system_error(error), fmt::format("the memory cannot be read: {}", error_text(error)));
     }
     got += static_cast<size_t>(more);
   }

@@ -27,8 +27,8 @@ struct UniqueId {
 // Returns "10.0.0.1:4242 (eth0, the interface of the default route)", for messages.
 std::string root_text(const UniqueId& id);
 
-// Returns the abstract unix name at which a root on `host` listens for the ranks of its host. Only who holds the key can tell
-// it; two hosts, ids or roots have different ones.
+// Returns the abstract unix name at which a root on `host`, or the collector of `host`, listens for the ranks there. Only who
+// holds the key can tell it; two hosts, ids, roots or versions have different ones.
 std::string door_name(const UniqueId& id, const std::string& host);
 
 fcclUniqueId to_c(const UniqueId& id);

@@ -1,5 +1,5 @@
 // Tests of the 128 bytes of a unique id.
-#include "bootstrap/unique_id.h"
+#include "channels/unique_id.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // How an id is laid out in its bytes, and sealed against damage.
-#include "bootstrap/unique_id.h"
+#include "channels/unique_id.h"
 
 #include <fmt/format.h>
 
@@ -9,12 +9,13 @@
 
 #include "base/check.h"
 #include "channels/bytes.h"
+#include "channels/handshake.h"
 
 namespace fccl::core {
 namespace {
 
 // The last byte is the version of this format.
-constexpr std::string_view kMagic{"fccl-id\x02", 8};
+constexpr std::string_view kMagicOfIds{"fccl-id\x02", 8};
 constexpr size_t kDigestBegin = FCCL_UNIQUE_ID_BYTES - sizeof(Digest);
 
 // Guards against damage, not against forgery: the key stands in the same bytes.
@@ -29,7 +30,8 @@ std::string root_text(const UniqueId& id) {
 
 std::string door_name(const UniqueId& id, const std::string& host) {
   const std::string port = fmt::format("{:05}", id.root.port);
-  const Digest name = digest(id.key, "door of a root", {view(id.root.bytes), port, host});
+  const std::string version = fmt::format("{:08} {:08}", kOwnVersion.protocol, kOwnVersion.library);
+  const Digest name = digest(id.key, "door of a host", {view(id.root.bytes), port, version, host});
   std::string text = "fccl-";
   for (const unsigned char byte : std::span(name).first(16)) text += fmt::format("{:02x}", byte);
   return text;
@@ -37,7 +39,7 @@ std::string door_name(const UniqueId& id, const std::string& host) {
 
 fcclUniqueId to_c(const UniqueId& id) {
   Writer writer;
-  writer.raw(kMagic);
+  writer.raw(kMagicOfIds);
   writer.number(static_cast<uint8_t>(id.root.v6 ? 6 : 4));
   writer.number(id.root.port);
   writer.raw(view(id.root.bytes));
@@ -60,7 +62,7 @@ Result<UniqueId> from_c(const fcclUniqueId& bytes) {
   if (std::ranges::all_of(all, [](char c) { return c == 0; }))
     return fail(fcclInvalidArgument, "the unique id is all zeros: was the id of fcclGetUniqueId handed to this rank?");
   Reader reader(all.substr(0, kDigestBegin));
-  if (reader.raw(kMagic.size()) != kMagic)
+  if (reader.raw(kMagicOfIds.size()) != kMagicOfIds)
     return fail(fcclInvalidArgument,
                 "the unique id was not made by fcclGetUniqueId of this version of FCCL: all 128 bytes must "
                 "reach every rank unchanged");

@@ -1,4 +1,6 @@
 // Hands descriptors from the leader of a host to its other ranks.
+#include "passing/descriptor_passing.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // Tests of handing a descriptor from a leader to the ranks of its host.
+#include "passing/descriptor_passing.h"
+
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
