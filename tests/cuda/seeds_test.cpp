@@ -166,6 +166,7 @@ void run_kill(uint64_t seed) {
 }
 
 void run_kills(uint64_t first, uint64_t count) {
+  if (!sees_processes()) GTEST_SKIP() << "the thread sanitizer sees one process";
   for (uint64_t seed = first; seed < first + count && !::testing::Test::HasFailure(); ++seed) run_kill(seed);
 }
 
@@ -180,10 +181,7 @@ TEST(CudaSeeds, of_a_hundred_faults_end_on_every_rank) {
   run_seeds(seeds_from(100, 100, is_one), 10, std::chrono::seconds(100));
 }
 
-TEST(CudaSeeds, of_nine_kills_end_on_every_other_rank_which_names_the_killed_one) {
-  if (!sees_processes()) GTEST_SKIP() << "the thread sanitizer sees one process";
-  run_kills(1, 9);
-}
+TEST(CudaSeeds, of_nine_kills_end_on_every_other_rank_which_names_the_killed_one) { run_kills(1, 9); }
 
 TEST(CudaSeedsCampaign, of_a_thousand_faults_end_on_every_rank) {
   run_seeds(seeds_from(1000, 1000, is_one), 8, std::chrono::seconds(850));

@@ -18,6 +18,13 @@ namespace fccl::core {
 
 using namespace std::chrono_literals;
 
+// The thread sanitizer allows no threads in a child that was forked beside threads.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kForksMayStartThreads = false;
+#else
+inline constexpr bool kForksMayStartThreads = true;
+#endif
+
 inline Settings on_interface(const std::string& name) {
   Settings settings;
   settings.interface_name = name;
@@ -37,8 +44,8 @@ inline std::string host_of_rank(int rank) {
 
 inline JoinRequest request_of(const UniqueId& id, int rank, int nranks, std::string agreement = "protocol=1\nlanes=2") {
   JoinRequest request{id, rank, nranks, std::move(agreement), host_of_rank(rank)};
-  // On hosts of their own the ranks are few, too.
-  if (ranks_per_host() != 0) request.most_direct = 0;
+  // On hosts of their own few ranks have collectors, too.
+  if (ranks_per_host() != 0 && kForksMayStartThreads) request.most_direct = 0;
   return request;
 }
 
