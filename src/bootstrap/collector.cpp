@@ -121,23 +121,28 @@ void Collector::attend(std::list<Client>::iterator client) {
 bool Collector::hear(Client& client, const std::string& bytes) {
   std::optional<Message> message = decode(bytes);
   if (!message) return false;
-  if (std::holds_alternative<Batch>(*message) && client.collects) {
-    hear_batch(client, std::get<Batch>(std::move(*message)));
-  } else if (std::holds_alternative<Farewell>(*message) && roster_) {
+  if (std::holds_alternative<Farewell>(*message) && roster_) {
     client.is_leaving = true;
     if (!end_) end_ = Deadline::after(kStoppedTime);
-  } else if (client.collects) {
-    return false;
-  } else if (std::holds_alternative<Hello>(*message) && !client.member && !roster_) {
-    client.member = std::get<Hello>(*message).member;
-    if (!refusal_) parent_.queue({client.rank(), std::get<Hello>(std::move(*message))});
-  } else if (std::holds_alternative<GivingUp>(*message)) {
+    return true;
+  }
+  if (!client.collects) return hear_rank(client, std::move(*message));
+  if (!std::holds_alternative<Batch>(*message)) return false;
+  hear_batch(client, std::get<Batch>(std::move(*message)));
+  return true;
+}
+
+bool Collector::hear_rank(Client& client, Message message) {
+  if (std::holds_alternative<Hello>(message) && !client.member && !roster_) {
+    client.member = std::get<Hello>(message).member;
+    if (!refusal_) parent_.queue({client.rank(), std::get<Hello>(std::move(message))});
+  } else if (std::holds_alternative<GivingUp>(message)) {
     if (!progress_.empty() && !is_settled()) client.channel.say(progress_);
     client.asks = true;
     parent_.queue({client.rank(), GivingUp{}});
-  } else if (std::holds_alternative<Failed>(*message) && client.member) {
+  } else if (std::holds_alternative<Failed>(message) && client.member) {
     client.asks = true;
-    parent_.queue({client.rank(), std::get<Failed>(std::move(*message))});
+    parent_.queue({client.rank(), std::get<Failed>(std::move(message))});
   } else {
     return false;
   }

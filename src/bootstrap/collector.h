@@ -58,6 +58,7 @@ class Collector {
   void hear_parent(const std::string& bytes);
   void attend(std::list<Client>::iterator client);
   bool hear(Client& client, const std::string& bytes);
+  bool hear_rank(Client& client, Message message);
   void hear_batch(Client& client, Batch batch);
   void welcome(std::list<Channel> admitted, bool collect);
   void pass_on_roster(const std::string& bytes, const Roster& roster);

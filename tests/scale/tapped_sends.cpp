@@ -44,8 +44,8 @@ void follow(Stream& stream, std::string_view bytes, Sends& of_thread) {
       bytes.remove_prefix(1);
     } else {
       ++of_thread.messages;
-      static const uint8_t kPlace = kind_of_places();
-      if (stream.length > 0 && static_cast<uint8_t>(bytes.front()) == kPlace) ++of_thread.places;
+      static const uint8_t of_place = kind_of_places();
+      if (stream.length > 0 && static_cast<uint8_t>(bytes.front()) == of_place) ++of_thread.places;
       stream = {stream.length + sizeof(Digest)};
     }
   }
