@@ -364,7 +364,8 @@ MUTANTS = [
     Mutant(
         "a collector does not say again at its place what it has said to the root",
         "src/bootstrap/upward.cpp",
-        "  queued_.insert(queued_.begin(), std::make_move_iterator(said_.begin()), std::make_move_iterator(said_.end()));\n",
+        "  queued_.insert(queued_.begin(), std::make_move_iterator(said_.begin()), "
+        "std::make_move_iterator(said_.end()));\n",
         "",
         suspect="bootstrap",
     ),
