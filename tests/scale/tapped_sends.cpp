@@ -28,9 +28,10 @@ struct Stream {
   uint32_t length = 0;
 };
 
-std::mutex mutex;
-std::map<int, Stream> streams;  // by socket
-std::map<pid_t, Sends> sends;
+// They are never destroyed, since detached threads may still send when the process ends.
+std::mutex& mutex = *new std::mutex;
+std::map<int, Stream>& streams = *new std::map<int, Stream>;  // by socket
+std::map<pid_t, Sends>& sends = *new std::map<pid_t, Sends>;
 
 void follow(Stream& stream, std::string_view bytes, Sends& of_thread) {
   if (bytes.starts_with(kMagic)) stream = {kHandshake};
