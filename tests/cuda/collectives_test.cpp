@@ -11,15 +11,12 @@ class CudaCollectives : public ::testing::TestWithParam<const char*> {
   const Setting slots{"FCCL_CUDA_LANDING", "16384"};
 };
 
-constexpr fcclColl_t kAll[] = {fcclCollAllReduce, fcclCollBroadcast, fcclCollReduce,  fcclCollAllGather, fcclCollReduceScatter,
-                               fcclCollGather,    fcclCollScatter,   fcclCollBarrier, fcclCollAlltoAll};
-
 TEST_P(CudaCollectives, have_the_written_value_for_every_type_and_operator) {
   const Setting buffer("FCCL_CUDA_BUFFER", "8192");
   run_on_gpus({.ranks = 3}, [](CudaSeat& seat) {
     const Comm comm(seat.seat(), config_of_cuda_tests());
     int iteration = 0;
-    for (const fcclColl_t collective : kAll)
+    for (const fcclColl_t collective : kEveryCollective)
       for (const auto& [dtype, op] : every_reduction()) {
         if (!reduces(collective) && op != ReduceOp::sum) continue;
         ++iteration;
@@ -63,7 +60,7 @@ TEST_P(CudaCollectives, reach_every_rank_with_every_size_in_place_and_not) {
     run_on_gpus({.ranks = ranks, .gpus = ranks % 3 + 1}, [](CudaSeat& seat) {
       const Comm comm(seat.seat(), config_of_cuda_tests());
       int iteration = 0;
-      for (const fcclColl_t collective : kAll)
+      for (const fcclColl_t collective : kEveryCollective)
         for (const size_t count : {0, 1, 37, 64, 515})
           for (const bool in_place : {false, true})
             EXPECT_EQ(try_on_gpu({.collective = collective,
@@ -83,7 +80,7 @@ TEST_P(CudaCollectives, longer_than_the_buffer_come_in_sub_calls) {
   run_on_gpus({.ranks = 3}, [](CudaSeat& seat) {
     const Comm comm(seat.seat(), config_of_cuda_tests());
     int iteration = 0;
-    for (const fcclColl_t collective : kAll)
+    for (const fcclColl_t collective : kEveryCollective)
       for (const size_t count : {4'000, 20'001})
         EXPECT_EQ(try_on_gpu({.collective = collective,
                               .dtype = fcclBfloat16,
@@ -174,7 +171,7 @@ TEST_P(CudaCampaign, every_collective_type_operator_size_number_of_ranks_and_pla
     run_on_gpus({.ranks = ranks, .gpus = 1 + ranks % 3, .limit = std::chrono::seconds(600)}, [](CudaSeat& seat) {
       const Comm comm(seat.seat(), config_of_cuda_tests());
       int iteration = 0;
-      for (const fcclColl_t collective : kAll)
+      for (const fcclColl_t collective : kEveryCollective)
         for (const auto& [dtype, op] : every_reduction())
           for (const size_t count : {0, 1, 37, 64, 515, 2049})
             for (const bool in_place : {false, true}) {

@@ -12,6 +12,10 @@
 
 namespace fccl::core::testing {
 
+// The collectives of equal counts.
+inline constexpr fcclColl_t kEveryCollective[] = {fcclCollAllReduce, fcclCollBroadcast,     fcclCollReduce,
+                                                  fcclCollAllGather, fcclCollReduceScatter, fcclCollGather,
+                                                  fcclCollScatter,   fcclCollBarrier,       fcclCollAlltoAll};
 // The ways of a call on CUDA memory; FCCL_CUDA_PATH.
 inline constexpr const char* kCudaPaths[] = {"blocking", "bounce", "host", "peer"};
 

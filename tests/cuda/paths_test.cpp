@@ -1,0 +1,58 @@
+// Every collective of every size by each path of CUDA memory: the bits are those that CPU memory has, which a trial works out.
+#include "cuda/landed_calls.h"
+
+namespace fccl::core::testing {
+namespace {
+
+// Around the size of a slot, of a sub-call and of a rank's share, and odd ones.
+constexpr size_t kCounts[] = {0, 1, 3, 16, 37, 64, 255, 256, 257, 515, 1023, 1024, 1025, 2049, 4097, 20'001};
+static_assert(std::size(kCounts) == 16);
+
+class CudaPaths : public ::testing::TestWithParam<const char*> {
+ protected:
+  const Setting path{"FCCL_CUDA_PATH", GetParam()};
+  const Setting slots{"FCCL_CUDA_LANDING", kSmallSlots};
+  const Setting buffer{"FCCL_CUDA_BUFFER", "4096"};
+};
+
+void expect_written_values(CudaSeat& seat) {
+  const Comm comm(seat.seat(), config_of_cuda_tests());
+  int iteration = 0;
+  for (const fcclColl_t collective : kEveryCollective)
+    for (const size_t count : kCounts)
+      for (const bool in_place : {false, true})
+        EXPECT_EQ(try_on_gpu({.collective = collective,
+                              .dtype = fcclFloat32,
+                              .count = count,
+                              .root = ++iteration % seat.ranks(),
+                              .in_place = in_place,
+                              .misalignment = static_cast<size_t>(iteration % 4),
+                              .iteration = iteration},
+                             seat, comm),
+                  "");
+}
+
+TEST_P(CudaPaths, give_processes_which_lend_each_other_memory_every_size) {
+  if (!sees_processes()) GTEST_SKIP() << "the thread sanitizer sees one process";
+  run_on_gpus({.ranks = 3, .host_of = {0, 0, 0}}, expect_written_values);
+}
+
+class CudaPathsCampaign : public CudaPaths {};
+
+TEST_P(CudaPathsCampaign, give_up_to_eight_ranks_every_size) {
+  for (int ranks = 1; ranks <= 8; ++ranks) {
+    run_on_gpus({.ranks = ranks, .gpus = ranks, .limit = std::chrono::seconds(600)}, expect_written_values);
+    if (sees_processes() && ranks > 1)
+      run_on_gpus(
+          {.ranks = ranks, .limit = std::chrono::seconds(600), .host_of = std::vector<int>(static_cast<size_t>(ranks), 0)},
+          expect_written_values);
+  }
+}
+
+constexpr const char* kPaths[] = {"bounce", "host", "peer"};
+
+INSTANTIATE_TEST_SUITE_P(By, CudaPathsCampaign, ::testing::ValuesIn(kPaths), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(By, CudaPaths, ::testing::ValuesIn(kPaths), [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace fccl::core::testing
