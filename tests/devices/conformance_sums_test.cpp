@@ -1,7 +1,12 @@
 // The conformance suite of GPUs: kernels of sums.
 #include "devices/conformance_sums.h"
 
+#include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <cstring>
+#include <numeric>
+#include <string>
 
 #include "kernels/reduce.h"
 
@@ -67,6 +72,40 @@ TEST_P(DeviceSums, have_the_bits_of_the_processor) {
       EXPECT_EQ(read(there.out, sum.result_bytes()), by_processor(sum, sources, factors)) << count << " sources";
       EXPECT_EQ(read(there.out + sum.result_bytes(), 1).front(), kPoison);
     }
+  }
+}
+
+// The second elements of pairs; all there are if FCCL_TEST_PAIRS says so, which takes a GPU less than a minute and a CPU
+// longer.
+std::vector<uint16_t> second_elements() {
+  const char* const wanted = std::getenv("FCCL_TEST_PAIRS");
+  const uint32_t step = wanted != nullptr && wanted == std::string("all") ? 1 : 4099;
+  std::vector<uint16_t> elements;
+  for (uint32_t bits = 0; bits < 1U << 16; bits += step) elements.push_back(static_cast<uint16_t>(bits));
+  return elements;
+}
+
+TEST_P(DeviceSums, of_pairs_of_bfloat16_have_the_bits_of_the_processor) {
+  constexpr size_t kFirsts = 1 << 16, kMostSeconds = 64, kMost = kFirsts * kMostSeconds;
+  ASSERT_TRUE(gpu().load(2));
+  const Queue queue = make_queue();
+  const std::vector<uint16_t> seconds = second_elements();
+  std::vector<uint16_t> first(kMost), second(kMost), expected(kMost);
+  std::iota(first.begin(), first.end(), uint16_t{0});
+  const std::array<const std::byte*, 2> sources{allocate(MemoryPlace::this_device, 2 * kMost),
+                                                allocate(MemoryPlace::this_device, 2 * kMost)};
+  std::byte* const out = allocate(MemoryPlace::this_device, 2 * kMost);
+  user().write(const_cast<std::byte*>(sources[0]), std::as_bytes(std::span(first)));
+  for (size_t begin = 0; begin < seconds.size(); begin += kMostSeconds) {
+    const size_t count = std::min(kMostSeconds, seconds.size() - begin) * kFirsts;
+    for (size_t i = 0; i < count; ++i) second[i] = seconds[begin + i / kFirsts];
+    user().write(const_cast<std::byte*>(sources[1]), std::as_bytes(std::span(second).first(count)));
+    ASSERT_TRUE(gpu().reduce(queue, {fcclBfloat16, ReduceOp::sum, false, out, sources, {}, count}));
+    ASSERT_TRUE(becomes_idle(queue));
+    const std::array<const void*, 2> addresses{first.data(), second.data()};
+    reduce_kernel(fcclBfloat16, ReduceOp::sum)(expected.data(), addresses.data(), 2, count, nullptr);
+    const std::vector<std::byte> found = read(out, 2 * count);
+    ASSERT_TRUE(std::ranges::equal(found, std::as_bytes(std::span(expected).first(count)))) << "from second " << seconds[begin];
   }
 }
 

@@ -10,12 +10,14 @@ from pathlib import Path
 import killed
 import measured
 import pack
+import paths
 import pytest
 import steps
+import sums
 import training
 from measured import Sweep
 from probes import PARTS
-from programs import Programs, Ranks, started
+from programs import PATHS, Programs, Ranks, started
 
 ROOT = Path(__file__).resolve().parents[2]
 TREE = ROOT / "build"
@@ -110,9 +112,63 @@ def test_wrong_elements_of_a_report_make_a_wrong_row(tmp_path, wrong, okay, verd
 
 @needs_build
 def test_a_kill_in_a_call_ends_the_others_soon(fake_gpu):
-    rows = list(killed.rows(PROGRAMS, PATIENCE))
-    assert [row["verdict"] for row in rows] == ["measured", "measured"], rows
+    rows = list(killed.rows(PROGRAMS, 2 * PATIENCE))
+    assert [row["verdict"] for row in rows] == ["measured"] * len(PATHS), rows
+    assert all(path in row["what"] for path, row in zip(PATHS, rows, strict=True))
     assert all(f"rank {killed.RANKS - 1}" in row["note"] for row in rows), rows
+
+
+def name_of(sweep: Sweep) -> str:
+    return f"{sweep.variables['FCCL_CUDA_PATH']}-{sweep.collective}-{sweep.flags.split()[-1]}"
+
+
+@needs_build
+@pytest.mark.parametrize("sweep", [each for each in paths.sweeps() if "bits" in each.case], ids=name_of)
+def test_slots_of_a_gpu_give_the_right_bits(fake_gpu, sweep):
+    (row,) = rows_of(sweep)
+    assert row["verdict"] == "works", row
+    assert f"path {sweep.variables['FCCL_CUDA_PATH']}" in row["note"]
+
+
+def test_large_buffers_go_by_slots_on_two_to_eight_ranks():
+    large = [each for each in paths.sweeps() if each.figures]
+    assert {(each.collective, each.variables["FCCL_CUDA_PATH"]) for each in large} == {
+        ("all_gather", "host"),
+        ("all_gather", "peer"),
+        ("reduce_scatter", "peer"),
+        ("all_reduce", "peer"),
+    }
+    assert all(
+        {each.ranks.count for each in large if each.collective == name} == {2, 4, 8}
+        for name in ("all_gather", *paths.SUMS)
+    )
+
+
+@needs_build
+def test_the_sums_of_a_gpu_have_the_processors_bits(fake_gpu, monkeypatch):
+    monkeypatch.setenv("FCCL_TEST_PAIRS", "some")
+    pairs, sanitized = sums.rows(PROGRAMS, PATIENCE)
+    assert pairs["verdict"] in ("works", "unsupported"), pairs
+    # The sanitizer knows no fake driver.
+    assert sanitized["what"].startswith(sums.SANITIZER)
+
+
+def test_a_sum_that_differs_is_a_wrong_row(monkeypatch):
+    row = sums.tested("sums", ["bash", "-c", "echo '[  FAILED  ] 1 test'; exit 1"], PATIENCE)
+    assert row["verdict"] == "wrong"
+    assert "status 1" in row["note"]
+
+
+@pytest.mark.parametrize(("differing", "verdict"), [({}, "works"), ({"peer": (7.25, 5.5000001)}, "wrong")])
+def test_losses_by_each_path_must_have_the_same_bits(differing, verdict):
+    losses = dict.fromkeys(PATHS, (7.25, 5.5)) | differing
+    assert training.agreement("losses", losses)["verdict"] == verdict
+
+
+def test_a_path_that_did_not_train_fails_the_comparison():
+    row = training.agreement("losses", {"bounce": (7.25, 5.5)})
+    assert row["verdict"] == "failed"
+    assert "bounce" in row["note"]
 
 
 def run_step(name: str, **variables: str) -> tuple[int, list[dict]]:

@@ -35,7 +35,7 @@ def parse(words: list[str]) -> argparse.Namespace:
         "--out",
         type=Path,
         metavar="FOLDER",
-        help="keep rows, table and logs there, at most 8 files; print at most 12,000 characters",
+        help="keep rows, table and logs there, at most 4 files of a part; print at most 12,000 characters",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the rows go (BUILD/gpu.json)")
     parser.add_argument(

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 
 from measured import row
-from programs import Programs, Ranks, Run, started
+from programs import PATHS, Programs, Ranks, Run, started
 
 CASE = "kill -9 in a call"
 RANKS = 3
@@ -18,17 +18,18 @@ ROW_OF_TABLE = re.compile(r"^ *\d", re.MULTILINE)
 
 def rows(programs: Programs, seconds: float) -> Iterator[dict]:
     """On each path, whether the survivors noticed, and how long it took them."""
-    for path in ("blocking", "bounce"):
-        # Without end, in calls nearly all the time.
+    for path in PATHS:
+        # Without end, in calls nearly all the time. The path host has no reductions.
+        collective = "all_gather" if path == "host" else "all_reduce"
         flags = ["--device", "cuda", "-b", "4M", "-e", "4M", "-n", "20", "-c", "0", "-N", "0", "-T", "20"]
-        with started([programs.perf("all_reduce"), *flags], RANKS, 1, {"FCCL_CUDA_PATH": path}) as run:
-            yield kill_one(run, path, min(UNTIL_CALLS, seconds / 2))
+        with started([programs.perf(collective), *flags], RANKS, 1, {"FCCL_CUDA_PATH": path}) as run:
+            yield kill_one(run, f"{collective} end, path {path}", min(UNTIL_CALLS, seconds / len(PATHS)))
 
 
-def kill_one(run: Run, path: str, seconds: float) -> dict:
+def kill_one(run: Run, ending: str, seconds: float) -> dict:
     """Waits until calls are made, then kills the last process."""
     about = {"ranks": Ranks(RANKS, "processes"), "case": CASE}
-    what = f"the other ranks of all_reduce end, path {path}"
+    what = f"the other ranks of {ending}"
     end = time.monotonic() + seconds
     first, *_, last = run.processes
     while not ROW_OF_TABLE.search(first.said()):

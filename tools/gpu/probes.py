@@ -8,7 +8,19 @@ from pathlib import Path
 FIRST = "first_minute"
 PROBES = (FIRST, "memory_operations", "enqueue", "blocking", "progress", "sharing", "graphs")
 ONE_QUEUE = "_with_one_queue"
-STEPS = ("conformance", "bits", "threads", "processes", "kill", "hosts", "fsdp", "perf")
+STEPS = (
+    "conformance",
+    "bits",
+    "threads",
+    "processes",
+    "kill",
+    "hosts",
+    "fsdp",
+    "perf",
+    "slots",
+    "fsdp_paths",
+    "sums",
+)
 STEPS_PROGRAM = Path(__file__).with_name("steps.py")
 # In their order, with their seconds, the most wanted answers first. A part is one command of 8 minutes.
 PARTS = {
@@ -25,6 +37,7 @@ PARTS = {
         f"enqueue{ONE_QUEUE}": 40,
         f"blocking{ONE_QUEUE}": 40,
     },
+    "fourth": {"slots": 150, "sums": 90, "fsdp_paths": 230},
 }
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import starting
 
+PATHS = ("blocking", "bounce", "host", "peer")  # of a call on CUDA memory, by FCCL_CUDA_PATH
 LAST_WORDS = 300  # characters of what a program complained
 MOMENT = 5.0  # seconds in which what was killed is gone
 # All ranks share the first of several GPUs, as the rows say.

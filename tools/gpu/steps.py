@@ -11,6 +11,8 @@ from pathlib import Path
 
 import conformance
 import killed
+import paths
+import sums
 import training
 from measured import Sweep, measure, row
 from programs import Programs, Ranks
@@ -88,6 +90,9 @@ STEPS: dict[str, Callable[[Programs, float], Iterator[dict]]] = {
     "hosts": swept(hosts_sweeps),
     "fsdp": training.rows,
     "perf": swept(perf_sweeps),
+    "slots": swept(paths.sweeps),
+    "fsdp_paths": training.rows_of_paths,
+    "sums": sums.rows,
 }
 
 
