@@ -43,9 +43,9 @@ Result<void> DeviceLane::set_up() {
   return {};
 }
 
-Result<void> DeviceLane::set_landing(std::unique_ptr<LandingSlots> landing) {
+Result<void> DeviceLane::set_landing(std::unique_ptr<LandingSlots> landing, bool adds_apart) {
   landing_ = std::move(landing);
-  if (!landing_->is_for_pairs()) return {};
+  if (!landing_->is_for_pairs() || !adds_apart) return {};
   FCCL_TRY_ASSIGN(sums_.done, device_->make_mark());
   FCCL_TRY_ASSIGN(sums_.queue, device_->make_queue());
   return {};

@@ -25,7 +25,7 @@ struct DeviceLaneShape {
   size_t queue_entries = 32;  // the most entries that may be outstanding
 };
 
-// A lane with pair slots has a second queue, for sums, which waits for the user's stream as the first one does; what ends a
+// A lane with pair slots may have a second queue, for sums, which waits for the user's stream as the first one does; what ends a
 // call joins them. On all other lanes the two are one.
 //
 // The owner makes and destroys a lane under a Use. It destroys a lane that is idle, and retires any other. The issuing
@@ -46,8 +46,8 @@ class DeviceLane {
   LaneWords& words() const { return memory_->words(); }
   // Null if the lane's calls use no landing slots.
   const LandingSlots* landing() const { return landing_.get(); }
-  // Gives a lane its slots, and its queue for sums if they are pair slots. A set-up function of the device.
-  Result<void> set_landing(std::unique_ptr<LandingSlots> landing);
+  // Gives a lane its slots, and if they are pair slots and `adds_apart`, its queue for sums. A set-up function of the device.
+  Result<void> set_landing(std::unique_ptr<LandingSlots> landing, bool adds_apart);
 
   // ---- On the thread that issues calls
   // Reserves numbers for the sub-calls of a call, and returns the first one.

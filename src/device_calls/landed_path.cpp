@@ -26,6 +26,9 @@ namespace {
 // Entries of a call whose steps this thread does, beside its copies, each of which waits for its own room: the fork, the wait
 // for an earlier call, the write of `drained`, and two marks.
 constexpr size_t kEntriesOnThisThread = 5;
+// Beside its user's stream a rank has up to three queues, and a process at most 32 connections to a GPU. If more ranks share
+// it, their queues share connections, and one rank's sums could wait behind another rank's push that waits for them.
+constexpr int kMostAddingApart = 4;
 
 // Its number in metrics.
 size_t path_of(const DeviceLane& lane) { return lane.landing()->is_on_host() ? metrics::kLandedPath : metrics::kPeerPath; }
@@ -78,7 +81,7 @@ Result<void> LandedPath::prepare(const Task& task, OwnLane& lane) {
   for (const LandingKind kind : std::exchange(own.kinds, {})) {
     FCCL_TRY_ASSIGN(LandingFound found, agreement.find(kind, lane.stream != nullptr));
     if (found.slots) {
-      const auto set = lane.device->set_landing(std::move(found.slots));
+      const auto set = lane.device->set_landing(std::move(found.slots), found.sharing <= kMostAddingApart);
       if (!set) return fail(gpu_.raise(describe(first), set.error()));
       break;
     }

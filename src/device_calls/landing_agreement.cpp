@@ -101,8 +101,17 @@ Result<LandingFound> LandingAgreement::find(LandingKind kind, bool waits_for_wor
   FCCL_TRY(exchange(&own, outcomes.data(), sizeof own));
   const auto first =
       std::ranges::find_if(outcomes, [](const Outcome& each) { return each.kind != Outcome::Kind::reaches_all; });
-  if (first == outcomes.end()) return LandingFound{std::move(*slots), ""};
+  if (first == outcomes.end()) return LandingFound{std::move(*slots), "", count_sharing(all)};
   return LandingFound{nullptr, first->text(static_cast<int>(first - outcomes.begin()))};
+}
+
+int LandingAgreement::count_sharing(const std::vector<Said>& all) const {
+  const Peers& peers = state_.control->peers;
+  const Said& mine = all[static_cast<size_t>(peers.rank())];
+  int count = 0;
+  for (int rank = 0; rank < peers.count(); ++rank)
+    count += peers[rank].member.pid == peers[peers.rank()].member.pid && all[static_cast<size_t>(rank)].bus_id == mine.bus_id;
+  return count;
 }
 
 LandingAgreement::Outcome LandingAgreement::why_no_slots(LandingKind kind) const {

@@ -25,6 +25,7 @@ enum class LandingKind : uint8_t { peer, host, pair };
 struct LandingFound {
   std::unique_ptr<LandingSlots> slots;
   std::string obstacle;
+  int sharing = 1;  // the ranks of this process that have this rank's GPU
 };
 
 // The agreement about one lane, between the two meetings around its set-up. All ranks make and use it alike, in the thread that
@@ -49,6 +50,7 @@ class LandingAgreement {
                     const std::vector<Descriptor>& lent) const;
   Outcome why_no_slots(LandingKind kind) const;
   Outcome obstacle_to(int peer, const Said& said) const;
+  int count_sharing(const std::vector<Said>& all) const;
   Result<void> exchange(const void* mine, void* all, size_t bytes);
 
   OwnDevice& gpu_;

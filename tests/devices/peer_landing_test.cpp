@@ -59,7 +59,7 @@ class Ranks {
     }
     for (int rank = 0; rank < ranks; ++rank) reach_all(rank);
     for (Rank& rank : ranks_) {
-      EXPECT_TRUE(rank.lane->set_landing(std::move(rank.made)));
+      EXPECT_TRUE(rank.lane->set_landing(std::move(rank.made), true));
     }
   }
   Ranks(const Ranks&) = delete;

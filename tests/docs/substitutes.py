@@ -124,6 +124,7 @@ PACKED = [
     "sh build/pack/run --part first --out OUT",
     "sh build/pack/run --part second --out OUT",
     "sh build/pack/run --part third --out OUT",
+    "sh build/pack/run --part fourth --out OUT",
 ]
 
 
