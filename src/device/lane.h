@@ -25,8 +25,8 @@ struct DeviceLaneShape {
   size_t queue_entries = 32;  // the most entries that may be outstanding
 };
 
-// A lane with pair slots may have a second queue, for sums, which waits for the user's stream as the first one does; what ends a
-// call joins them. On all other lanes the two are one.
+// A lane with pair slots may have a second queue, for sums, which waits for the user's stream as the first one does; what ends
+// a call joins them. On all other lanes the two are one.
 //
 // The owner makes and destroys a lane under a Use. It destroys a lane that is idle, and retires any other. The issuing
 // thread enqueues entries and asks for room. The worker reads `ready` and writes `finished`. After a failure the owner calls
