@@ -62,8 +62,6 @@ class Joiner {
   Result<std::vector<Member>> members_of(Roster roster) const;
   std::string give_up(Channel& channel, const Message& why);
   tl::unexpected<Error> lost(const LostWay& way) const;
-  // A joiner without a cancel check need not wake up before the deadline.
-  Deadline next_look() const { return limit_.cancel_check ? limit_.next_look() : limit_.deadline; }
   std::string name() const { return way_.name(); }
   std::string root() const { return way_.root(); }
 
@@ -179,7 +177,7 @@ tl::unexpected<Error> Joiner::lost(const LostWay& way) const {
 Result<std::optional<std::vector<Member>>> Joiner::await_roster(Channel& channel) {
   channel.allow(std::max(kMessageLimit, roster_limit(request_.nranks)));
   while (true) {
-    Result<std::string> bytes = channel.await_message(next_look());
+    Result<std::string> bytes = channel.await_message(way_.next_look());
     if (!bytes && bytes.error().code == fcclTimeout) {
       const Result<void> wanted = limit_.check_cancelled();
       if (wanted && !limit_.deadline.passed()) continue;

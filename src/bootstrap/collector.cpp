@@ -14,11 +14,6 @@
 namespace fccl::core {
 namespace {
 
-using namespace std::chrono_literals;
-
-// The root waits as long for ranks that are stopped.
-constexpr auto kStoppedTime = 60s;
-
 std::string address_text(const Descriptor& listener) {
   const auto address = listener ? address_of(listener.get()) : fail(fcclSystemError, "no listener");
   return address ? to_text(*address) : std::string();

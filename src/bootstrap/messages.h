@@ -1,6 +1,7 @@
 // Messages: the words of ranks and of the root of a bootstrap, as values and as bytes.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
@@ -51,6 +52,8 @@ struct Failed {
 
 // A rank needs the root no more: from now on other channels tell what becomes of the rank.
 struct Farewell {};
+// Ranks that are stopped have so long to say it, or to take a refusal.
+inline constexpr std::chrono::seconds kStoppedTime{60};
 
 // The root tells a rank that its call leaves that rank out: the rank is of a later call, and comes again.
 struct Later {};

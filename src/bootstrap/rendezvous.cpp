@@ -19,7 +19,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kFarewellTime = 60s;
 // Every report goes to all ranks, so each comes after a longer time than the last one: what init says must not grow with its
 // time.
 constexpr auto kFirstReport = 100ms;
@@ -222,7 +221,7 @@ Result<void> Rendezvous::hear(PendingClient& client, const std::string& bytes) {
     client.is_leaving = true;
     // It will not answer any more, and need not.
     for (const auto& [rank, guest] : client.guests) tree_.hear_from(rank);
-    if (!end_) end_ = Deadline::after(kFarewellTime);
+    if (!end_) end_ = Deadline::after(kStoppedTime);
     return {};
   }
   return nonsense();
@@ -356,7 +355,7 @@ void Rendezvous::fail_all(MessageCode code, std::string message) {
   // Ranks that are still to come need descriptors to be told.
   acceptor_.spend_spares();
   if (local_acceptor_) local_acceptor_->spend_spares();
-  end_ = Deadline::after(kFarewellTime);
+  end_ = Deadline::after(kStoppedTime);
   progress_due_.reset();
 }
 

@@ -30,6 +30,8 @@ class WayToRoot {
   // Names the other end of the channel.
   std::string whom() const { return is_direct() ? root() : collector_; }
 
+  // A joiner without a cancel check need not wake up before the deadline.
+  Deadline next_look() const { return limit_.cancel_check ? limit_.next_look() : limit_.deadline; }
   // Lets a rank that has to come again do so after a pause, unless it is cancelled or late.
   Result<void> rest(const std::string& observed);
   tl::unexpected<Error> timed_out(const std::string& observed) const;
@@ -49,8 +51,6 @@ class WayToRoot {
   bool may_collect() const;
   std::string door() const;
   std::string other_interfaces() const;
-  // A joiner without a cancel check need not wake up before the deadline.
-  Deadline next_look() const { return limit_.cancel_check ? limit_.next_look() : limit_.deadline; }
 
   const JoinRequest& request_;
   const WaitLimit& limit_;

@@ -32,8 +32,8 @@ Result<void> in_order_of_steps(uint64_t count, Produce produce, Consume consume)
 // beginning and its end: its buffers are the user's before it and behind it. A slot is filled behind all_taken, which is
 // written behind what empties it, whatever the queues.
 // In the order in which entries are enqueued no wait's satisfier stands behind it on any rank: all_taken asks for steps that
-// this rank has consumed, and all_done for those that it has produced. So queues may share one line into the GPU. It lives, is
-// forked and ended as a Program is.
+// this rank has consumed, and all_done for those that it has produced. So the queues of a rank may share one line into the GPU.
+// It lives, is forked and ended as a Program is.
 class StepProgram {
  public:
   StepProgram(const StepProgram&) = delete;

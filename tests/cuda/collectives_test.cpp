@@ -56,23 +56,9 @@ TEST_P(CudaCollectives, into_float32_have_the_written_value_whole_and_in_sub_cal
 
 TEST_P(CudaCollectives, reach_every_rank_with_every_size_in_place_and_not) {
   const Setting buffer("FCCL_CUDA_BUFFER", "4096");
+  constexpr size_t kCounts[] = {0, 1, 37, 64, 515};
   for (int ranks = 1; ranks <= 8; ++ranks)
-    run_on_gpus({.ranks = ranks, .gpus = ranks % 3 + 1}, [](CudaSeat& seat) {
-      const Comm comm(seat.seat(), config_of_cuda_tests());
-      int iteration = 0;
-      for (const fcclColl_t collective : kEveryCollective)
-        for (const size_t count : {0, 1, 37, 64, 515})
-          for (const bool in_place : {false, true})
-            EXPECT_EQ(try_on_gpu({.collective = collective,
-                                  .dtype = fcclFloat32,
-                                  .count = count,
-                                  .root = ++iteration % seat.ranks(),
-                                  .in_place = in_place,
-                                  .misalignment = static_cast<size_t>(iteration % 4),
-                                  .iteration = iteration},
-                                 seat, comm),
-                      "");
-    });
+    run_on_gpus({.ranks = ranks, .gpus = ranks % 3 + 1}, [&](CudaSeat& seat) { expect_every_collective(seat, kCounts); });
 }
 
 TEST_P(CudaCollectives, longer_than_the_buffer_come_in_sub_calls) {

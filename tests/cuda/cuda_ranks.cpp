@@ -129,4 +129,21 @@ std::string try_on_gpu(const Recipe& recipe, CudaSeat& seat, fcclComm_t comm, bo
   return trial.fault();
 }
 
+void expect_every_collective(CudaSeat& seat, std::span<const size_t> counts) {
+  const Comm comm(seat.seat(), config_of_cuda_tests());
+  int iteration = 0;
+  for (const fcclColl_t collective : kEveryCollective)
+    for (const size_t count : counts)
+      for (const bool in_place : {false, true})
+        EXPECT_EQ(try_on_gpu({.collective = collective,
+                              .dtype = fcclFloat32,
+                              .count = count,
+                              .root = ++iteration % seat.ranks(),
+                              .in_place = in_place,
+                              .misalignment = static_cast<size_t>(iteration % 4),
+                              .iteration = iteration},
+                             seat, comm),
+                  "");
+}
+
 }  // namespace fccl::core::testing

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -92,5 +93,8 @@ class CudaTrial {
 
 // Issues, synchronizes, and says what went wrong.
 std::string try_on_gpu(const Recipe& recipe, CudaSeat& seat, fcclComm_t comm, bool scalar_on_gpu = false);
+
+// Makes a communicator, and calls every collective with each count, in place and not, misaligned by turns; all must be right.
+void expect_every_collective(CudaSeat& seat, std::span<const size_t> counts);
 
 }  // namespace fccl::core::testing

@@ -15,33 +15,18 @@ class CudaPaths : public ::testing::TestWithParam<const char*> {
   const Setting buffer{"FCCL_CUDA_BUFFER", "4096"};
 };
 
-void expect_written_values(CudaSeat& seat) {
-  const Comm comm(seat.seat(), config_of_cuda_tests());
-  int iteration = 0;
-  for (const fcclColl_t collective : kEveryCollective)
-    for (const size_t count : kCounts)
-      for (const bool in_place : {false, true})
-        EXPECT_EQ(try_on_gpu({.collective = collective,
-                              .dtype = fcclFloat32,
-                              .count = count,
-                              .root = ++iteration % seat.ranks(),
-                              .in_place = in_place,
-                              .misalignment = static_cast<size_t>(iteration % 4),
-                              .iteration = iteration},
-                             seat, comm),
-                  "");
-}
+void expect_every_size(CudaSeat& seat) { expect_every_collective(seat, kCounts); }
 
 TEST_P(CudaPaths, give_processes_which_lend_each_other_memory_every_size) {
   if (!sees_processes()) GTEST_SKIP() << "the thread sanitizer sees one process";
-  run_on_gpus({.ranks = 3, .host_of = {0, 0, 0}}, expect_written_values);
+  run_on_gpus({.ranks = 3, .host_of = {0, 0, 0}}, expect_every_size);
 }
 
 class CudaPathsCampaign : public CudaPaths {};
 
 TEST_P(CudaPathsCampaign, give_up_to_eight_threads_every_size) {
   for (int ranks = 1; ranks <= 8; ++ranks)
-    run_on_gpus({.ranks = ranks, .gpus = ranks, .limit = std::chrono::seconds(600)}, expect_written_values);
+    run_on_gpus({.ranks = ranks, .gpus = ranks, .limit = std::chrono::seconds(600)}, expect_every_size);
 }
 
 TEST_P(CudaPathsCampaign, give_up_to_eight_processes_every_size) {
@@ -49,7 +34,7 @@ TEST_P(CudaPathsCampaign, give_up_to_eight_processes_every_size) {
   for (int ranks = 2; ranks <= 8; ++ranks)
     run_on_gpus(
         {.ranks = ranks, .limit = std::chrono::seconds(600), .host_of = std::vector<int>(static_cast<size_t>(ranks), 0)},
-        expect_written_values);
+        expect_every_size);
 }
 
 constexpr const char* kPaths[] = {"bounce", "host", "peer"};

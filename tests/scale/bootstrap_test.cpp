@@ -7,7 +7,6 @@
 #include <barrier>
 #include <cmath>
 #include <csignal>
-#include <functional>
 
 #include "bootstrap/messages.h"
 #include "scale/tapped_sends.h"
@@ -113,36 +112,17 @@ TEST(LongInit, lets_the_messages_of_a_process_grow_with_the_ranks_to_the_power_o
   EXPECT_LE(least, 0.3);
 }
 
-// Lets all ranks but `absent` join, and returns their errors.
-std::vector<Error> errors_of(const UniqueId& id, int begin, int end, int ranks,
-                             const std::function<void(JoinRequest&)>& change = {}) {
-  std::vector<Error> errors(static_cast<size_t>(end - begin), Error{fcclSuccess, "joined"});
-  std::vector<std::jthread> threads;
-  for (int rank = begin; rank < end; ++rank)
-    threads.emplace_back([&, rank] {
-      JoinRequest request = request_on_host(id, rank, ranks);
-      if (change) change(request);
-      const Result<Joined> result = join(request, Deadline::after(kPatience));
-      if (!result) errors[static_cast<size_t>(rank - begin)] = result.error();
-    });
-  threads.clear();
-  return errors;
-}
-
-void expect_all(const std::vector<Error>& errors, fcclResult_t code, const std::vector<std::string>& pieces) {
-  for (const Error& error : errors) {
-    ASSERT_EQ(error.code, code) << error.message;
-    for (const std::string& piece : pieces)
-      ASSERT_NE(error.message.find(piece), std::string::npos) << piece << "\nis not in\n" << error.message;
-  }
+std::vector<JoinRequest> requests_on_hosts(const UniqueId& id, int begin, int end, int ranks) {
+  std::vector<JoinRequest> requests;
+  for (int rank = begin; rank < end; ++rank) requests.push_back(request_on_host(id, rank, ranks));
+  return requests;
 }
 
 TEST(Init, of_512_ranks_with_a_setting_that_differs_names_it_on_all) {
   if (!has_descriptors(512)) GTEST_SKIP() << "this process may have too few descriptors";
-  const auto errors = errors_of(*open_bootstrap(on_interface("lo")), 0, 512, 512, [](JoinRequest& request) {
-    if (request.rank == 500) request.agreement = "protocol=1\nlanes=3";
-  });
-  expect_all(errors, fcclInvalidUsage, {"\"lanes=2\"", "\"lanes=3\"", "rank 500 (pid"});
+  std::vector<JoinRequest> requests = requests_on_hosts(*open_bootstrap(on_interface("lo")), 0, 512, 512);
+  requests[500].agreement = "protocol=1\nlanes=3";
+  expect_failures(join_all(requests, kPatience), fcclInvalidUsage, {"\"lanes=2\"", "\"lanes=3\"", "rank 500 (pid"});
 }
 
 // The last host is a process of its own, and below the root's children in the tree.
@@ -155,7 +135,7 @@ TEST(Init, of_512_ranks_in_which_a_host_dies_names_a_rank_of_it_on_all) {
   const pid_t host = ::fork();
   if (host == 0) {
     std::this_thread::sleep_for(500ms);
-    (void)errors_of(id, 512 - kRanksPerHost, 512, 512);
+    (void)join_all(requests_on_hosts(id, 512 - kRanksPerHost, 512, 512), kPatience);
     ::_exit(0);
   }
   std::jthread killer([&] {
@@ -164,8 +144,8 @@ TEST(Init, of_512_ranks_in_which_a_host_dies_names_a_rank_of_it_on_all) {
     ::waitpid(host, nullptr, 0);
   });
   // Rank 0 does not come.
-  const auto errors = errors_of(id, 1, 512 - kRanksPerHost, 512);
-  expect_all(errors, fcclRemoteError, {"(pid " + std::to_string(host), "left while joining"});
+  expect_failures(join_all(requests_on_hosts(id, 1, 512 - kRanksPerHost, 512), kPatience), fcclRemoteError,
+                  {"(pid " + std::to_string(host), "left while joining"});
   ::kill(served.child, SIGKILL);
   ::waitpid(served.child, nullptr, 0);
 }

@@ -45,6 +45,7 @@ class Training:
     python: str
     version: str
     precision: str
+    is_deterministic: bool = False
 
     @property
     def what(self) -> str:
@@ -91,9 +92,10 @@ def train(
         f"--device cuda --precision {training.precision} --steps {STEPS} --validate-every 0 --save-every 0"
     )
     flags += " --sample-tokens 0 --name gpu --runs FOLDER"
-    words = [*launch, str(DETERMINISTIC), *flags.split()]
+    program = [str(DETERMINISTIC)] if training.is_deterministic else ["-m", "trainer.fsdp"]
+    words = [*launch, *program, *flags.split()]
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    ours = {"PYTHONPATH": path, "FCCL_TIMEOUT": str(DEADLINE), "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+    ours = {"PYTHONPATH": path, "FCCL_TIMEOUT": str(DEADLINE)}
     with started(words, variables=ours | (variables or {})) as run:
         run.wait(seconds)
         (process,) = run.processes
@@ -134,13 +136,14 @@ def rows_of_paths(_programs: Programs, seconds: float) -> Iterator[dict]:
         return
     share = seconds / (2 * len(PATHS) + len(CONNECTIONS))
     for precision in PRECISIONS:
-        training = Training(python, version, precision)
+        training = Training(python, version, precision, is_deterministic=True)
         losses = {}
         for path in PATHS:
             summary = yield from train(training, share, {"FCCL_CUDA_PATH": path})
             if summary:
                 losses[path] = (summary["first_loss"], summary["last_loss"])
         yield agreement(f"{training.what}: the same losses by each path", losses)
+    training = Training(python, version, PRECISIONS[-1])
     for connections in CONNECTIONS:
         summary = yield from train(training, share, {"CUDA_DEVICE_MAX_CONNECTIONS": connections})
         if summary:
