@@ -229,8 +229,8 @@ void Collector::refuse(const std::string& message) {
   for (const bool own : {false, true})
     for (Client& client : clients_) {
       if ((client.member && client.member->pid == ::getpid()) != own) continue;
-      // A rank that gives up now tells who is missing.
-      if (client.member && !client.asks && !progress_.empty()) client.channel.say(progress_);
+      // A rank that gives up now tells who is missing; one that has the roster misses nobody.
+      if (client.member && !client.asks && !roster_ && !progress_.empty()) client.channel.say(progress_);
       client.channel.say(message);
       // The next poll sends what the kernel does not take now; it also removes a client that is gone.
       (void)client.channel.flush();

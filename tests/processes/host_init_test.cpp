@@ -33,8 +33,9 @@ struct Scene {
 
 void PrintTo(const Scene& scene, std::ostream* out) { *out << scene.name; }
 
-// Notes of the whiteboard: when the killed were, and the stopped went on; how many have entered init, and how many are out.
-enum InitNote : int { kKilledAt, kWentOnAt, kIn, kOut, kPids };
+// Notes of the whiteboard: when the killed were, and the stopped went on; how many have entered init, and how many are out;
+// whether the rank has come that collects its host.
+enum InitNote : int { kKilledAt, kWentOnAt, kIn, kOut, kCollects, kPids };
 
 // Enough for what comes next to have come, also on a busy machine.
 constexpr auto kSettling = 500ms;
@@ -177,12 +178,18 @@ TEST_P(HostInitDeadline, is_one_for_all_that_is_waited_for_and_names_who_is_late
 INSTANTIATE_TEST_SUITE_P(Late, HostInitDeadline, ::testing::Values(kMate, kLeader));
 
 // So many ranks have collectors.
-TEST(LongHostInit, of_66_ranks_on_three_hosts_makes_a_communicator_that_works) {
+constexpr int kManyRanks = 66, kRanksOfEach = 22;
+
+Launch launch_of_many() {
   OnHosts many{"three_of_22", {}};
-  for (int rank = 0; rank < 66; ++rank) many.host_of.push_back(rank / 22);
+  for (int rank = 0; rank < kManyRanks; ++rank) many.host_of.push_back(rank / kRanksOfEach);
   Launch launch = many.launch();
   launch.limit = 150s;
-  run_ranks(launch, [](const Seat& seat) {
+  return launch;
+}
+
+TEST(LongHostInit, of_66_ranks_on_three_hosts_makes_a_communicator_that_works) {
+  run_ranks(launch_of_many(), [](const Seat& seat) {
     const fcclUniqueId id = agree_on_id(seat);
     fcclConfig_t config = config_of_tests();
     config.initTimeoutMs = 120'000;
@@ -191,6 +198,38 @@ TEST(LongHostInit, of_66_ranks_on_three_hosts_makes_a_communicator_that_works) {
     const Comm comm(made);
     EXPECT_EQ(
         try_collective({.collective = fcclCollAllReduce, .dtype = fcclInt32, .count = 3'000}, seat.rank, seat.ranks, comm), "");
+  });
+}
+
+// The first rank that comes to the door of its host collects the others. It is killed before rank 0 has come.
+TEST(LongHostInit, of_66_ranks_in_which_a_collector_dies_names_it_on_every_rank_at_once) {
+  static constexpr int kCollector = 50, kLast = 0;
+  Launch launch = launch_of_many();
+  launch.killed = {kCollector};
+  run_ranks(launch, [](const Seat& seat) {
+    auto& notes = seat.board.notes;
+    const fcclUniqueId id = agree_on_id(seat);
+    notes[kPids + seat.rank] = getpid();
+    if (seat.rank == kCollector) {
+      notes[kCollects] = 1;
+    } else if (seat.rank / kRanksOfEach == kCollector / kRanksOfEach) {
+      wait_for(notes[kCollects], 1);
+      std::this_thread::sleep_for(kSettling);
+    } else if (seat.rank == kLast) {
+      wait_for(notes[kIn], seat.ranks - 1);
+      std::this_thread::sleep_for(2 * kSettling);
+      notes[kKilledAt] = now_ns();
+      send(seat, {kCollector}, SIGKILL);
+    }
+    ++notes[kIn];
+    fcclConfig_t config = config_of_tests();
+    config.initTimeoutMs = 60'000;
+    fcclComm_t comm = nullptr;
+    const fcclResult_t result = fcclCommInitRankConfig(&comm, seat.ranks, id, seat.rank, &config);
+    const std::string text = fcclGetLastError(nullptr);
+    EXPECT_LT(ms_since(notes[kKilledAt]), kLaw) << text;
+    EXPECT_EQ(result, fcclRemoteError) << text;
+    EXPECT_NE(text.find(name_of_rank(kCollector)), std::string::npos) << text;
   });
 }
 

@@ -134,6 +134,18 @@ TEST(Collector, that_dies_is_named_on_its_host_and_on_others) {
   EXPECT_LT(Clock::now() - begin, 1s);
 }
 
+// Those who have joined hear that a rank has died since.
+void expect_death(std::vector<Result<Joined>>& all, const std::string& name) {
+  for (Result<Joined>& joined : all) {
+    ASSERT_TRUE(joined) << joined.error().message;
+    Result<void> looked;
+    for (const Deadline until = Deadline::after(1s); looked && !until.passed(); std::this_thread::sleep_for(1ms))
+      looked = joined->presence.look();
+    ASSERT_FALSE(looked);
+    expect_error(looked.error(), {name, "ended before the communicator was ready"});
+  }
+}
+
 TEST(Collector, that_dies_after_the_roster_is_named_on_its_host_and_on_others) {
   if (!kForksMayStartThreads) GTEST_SKIP() << "a child collects";
   const UniqueId id = *open_bootstrap(on_interface("lo"));
@@ -143,13 +155,21 @@ TEST(Collector, that_dies_after_the_roster_is_named_on_its_host_and_on_others) {
   std::vector<Result<Joined>> all = join_all({request_on("b", id, 0, 4), request_on("b", id, 1, 4), request_on("a", id, 3, 4)});
   for (const Result<Joined>& joined : all) ASSERT_TRUE(joined) << joined.error().message;
   collector.kill();
-  for (Result<Joined>& joined : all) {
-    Result<void> looked;
-    for (const Deadline until = Deadline::after(1s); looked && !until.passed(); std::this_thread::sleep_for(1ms))
-      looked = joined->presence.look();
-    ASSERT_FALSE(looked);
-    expect_error(looked.error(), {name, "ended before the communicator was ready"});
-  }
+  expect_death(all, name);
+}
+
+// The root tells who is missing as long as ranks are.
+TEST(Collector, passes_on_a_death_after_the_roster_also_if_it_knew_who_was_missing_before) {
+  if (!kForksMayStartThreads) GTEST_SKIP() << "a child collects";
+  const UniqueId id = *open_bootstrap(on_interface("lo"));
+  Process dies(request_on("b", id, 2, 4), 10s);
+  const std::string name = dies.name(2);
+  auto early = join_later(request_on("a", id, 0, 4));
+  std::this_thread::sleep_for(400ms);
+  std::vector<Result<Joined>> all = join_all({request_on("a", id, 1, 4), request_on("b", id, 3, 4)});
+  all.push_back(early.get());
+  dies.kill();
+  expect_death(all, name);
 }
 
 // The roster reaches only the other host.
