@@ -1,6 +1,5 @@
 // The bootstrap of thousands of ranks over real sockets in one process: what it costs, and whom an error names.
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <atomic>
@@ -9,6 +8,7 @@
 #include <csignal>
 
 #include "bootstrap/messages.h"
+#include "scale/many_descriptors.h"
 #include "scale/tapped_sends.h"
 #include "unit/bootstrap/joining.h"
 
@@ -28,12 +28,7 @@ JoinRequest request_on_host(const UniqueId& id, int rank, int ranks) {
 }
 
 // A rank has at most four descriptors.
-bool has_descriptors(int ranks) {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
-  limit.rlim_cur = limit.rlim_max;
-  return setrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > static_cast<rlim_t>(ranks) * 9 / 2;
-}
+bool has_descriptors(int ranks) { return can_open(static_cast<size_t>(ranks) * 9 / 2); }
 
 struct InitCost {
   uint64_t messages = 0;

@@ -17,6 +17,9 @@ struct CrowdCost {
   int turns = 0;                  // in each of them every rank polled and went on once, so a message takes one
 };
 
+// How the call of a rank stands.
+enum class CallState : uint8_t { open, done, differs };
+
 // Owned by a test, and used by its thread. Hosts have equally many ranks.
 class Crowd {
  public:
@@ -28,9 +31,14 @@ class Crowd {
   int ranks() const { return group_.shape().size(); }
   // Runs one call of every rank to its end; the test fails if that takes kMostTurns. `call_of` says what a rank calls.
   CrowdCost run(const std::function<Call(int rank)>& call_of);
+  // Begins one call of every rank, which `absent` never makes, and gives each far more turns than a call takes that all make
+  // alike. Returns by rank how the calls stand then, and ends them.
+  std::vector<CallState> attempt(const std::function<Call(int rank)>& call_of, int absent = -1);
 
  private:
   void progress();
+  std::vector<Group::Begun> begin(const std::function<Call(int rank)>& call_of);
+  void turn(std::vector<Group::Begun>& calls, std::vector<bool>& rests);
 
   std::vector<BentTransport*> transports_;  // by rank; the group owns them
   Group group_;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <vector>
@@ -53,6 +54,26 @@ TEST_P(Short, calls_take_the_logarithm_of_the_hosts) {
       EXPECT_LE(cost.turns, rounds + 5);
     }
     if (HasFailure()) return;
+  }
+}
+
+// Rank 1234 makes another call than its host does, a host another one than all others, and rank 3000 none. A host that finds a
+// difference tells the others by the leaders.
+TEST(Failures, of_some_of_4096_ranks_let_no_rank_end_its_call_and_are_found_where_calls_differ) {
+  constexpr int kRanksPerHost = 16, kOddRank = 1234, kOddHost = 200, kAbsent = 3000;
+  Crowd crowd(256, kRanksPerHost);
+  const std::array<int64_t, 2> given{3, 4};
+  std::array<int64_t, 2> taken{};
+  const auto states = crowd.attempt(
+      [&](int rank) -> Call {
+        const bool differs = rank == kOddRank || rank / kRanksPerHost == kOddHost;
+        return {{fcclCollAllReduce, fcclInt64, ReduceOp::sum, -1, differs ? size_t{2} : size_t{1}}, given.data(), taken.data()};
+      },
+      kAbsent);
+  for (int rank = 0; rank < crowd.ranks(); ++rank) {
+    const int host = rank / kRanksPerHost;
+    const bool finds = host == kOddRank / kRanksPerHost || host == kOddHost || host == kOddHost + 1;
+    EXPECT_EQ(states[static_cast<size_t>(rank)], finds ? CallState::differs : CallState::open) << "rank " << rank;
   }
 }
 

@@ -90,46 +90,6 @@ TEST(HostLink, when_all_leave_at_once_nobody_is_taken_for_dead) {
   }
 }
 
-// Links of three hosts, of which one is a process of its own.
-struct Foreign {
-  explicit Foreign(int foreign) : hosts(3), heard(3), links(3) {
-    child = ::fork();
-    if (child == 0) {
-      if (foreign != 0) hosts.listener.close();
-      Heard own;
-      auto link = hosts.meet(foreign);
-      if (!link || !(*link)->start(make_wake(), {}, own.events())) ::_exit(1);
-      while (true) ::pause();
-    }
-    if (foreign == 0) hosts.listener.close();
-    on_all(3, [&](int host) {
-      if (host == foreign) return;
-      auto met = hosts.meet(host);
-      ASSERT_TRUE(met) << met.error().message;
-      links[host] = std::move(*met);
-      ASSERT_TRUE(links[host]->start(make_wake(), {}, heard[host].events()));
-    });
-  }
-  ~Foreign() { kill(); }
-  void kill() {
-    if (child == 0) return;
-    ::kill(child, SIGKILL);
-    ::waitpid(std::exchange(child, 0), nullptr, 0);
-  }
-
-  Hosts hosts;
-  std::vector<Heard> heard;
-  std::vector<std::unique_ptr<HostLink>> links;
-  pid_t child = 0;
-};
-
-#if defined(__SANITIZE_THREAD__)
-#define NOT_UNDER_THREAD_SANITIZER() \
-  GTEST_SKIP() << "the thread sanitizer allows no threads in a child that was forked beside threads"
-#else
-#define NOT_UNDER_THREAD_SANITIZER() (void)0
-#endif
-
 TEST(HostLink, a_leader_that_is_killed_is_told_to_all_others_as_broken_off) {
   NOT_UNDER_THREAD_SANITIZER();
   Foreign star(2);

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <condition_variable>
+#include <csignal>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -128,5 +130,45 @@ struct Star {
   std::vector<Heard> heard;
   std::vector<std::unique_ptr<HostLink>> links;
 };
+
+// Links of hosts, of which one is a process of its own.
+struct Foreign {
+  explicit Foreign(int foreign, int count = 3) : hosts(count), heard(count), links(count) {
+    child = ::fork();
+    if (child == 0) {
+      if (foreign != 0) hosts.listener.close();
+      Heard own;
+      auto link = hosts.meet(foreign);
+      if (!link || !(*link)->start(make_wake(), {}, own.events())) ::_exit(1);
+      while (true) ::pause();
+    }
+    if (foreign == 0) hosts.listener.close();
+    on_all(count, [&](int host) {
+      if (host == foreign) return;
+      auto met = hosts.meet(host);
+      ASSERT_TRUE(met) << met.error().message;
+      links[host] = std::move(*met);
+      ASSERT_TRUE(links[host]->start(make_wake(), {}, heard[host].events()));
+    });
+  }
+  ~Foreign() { kill(); }
+  void kill() {
+    if (child == 0) return;
+    ::kill(child, SIGKILL);
+    ::waitpid(std::exchange(child, 0), nullptr, 0);
+  }
+
+  Hosts hosts;
+  std::vector<Heard> heard;
+  std::vector<std::unique_ptr<HostLink>> links;
+  pid_t child = 0;
+};
+
+#if defined(__SANITIZE_THREAD__)
+#define NOT_UNDER_THREAD_SANITIZER() \
+  GTEST_SKIP() << "the thread sanitizer allows no threads in a child that was forked beside threads"
+#else
+#define NOT_UNDER_THREAD_SANITIZER() (void)0
+#endif
 
 }  // namespace fccl::core

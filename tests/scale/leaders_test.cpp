@@ -1,0 +1,58 @@
+// The link of the leaders of 512 hosts, each on a thread: how a failure and a death reach all of them.
+#include <algorithm>
+
+#include "scale/many_descriptors.h"
+#include "scale/tapped_sends.h"
+#include "unit/host_link/linking.h"
+
+namespace fccl::core::testing {
+namespace {
+
+constexpr int kHosts = 512;
+// A leader has a socket of its own, one of the hub, and two eventfds.
+constexpr size_t kDescriptors = size_t{kHosts} * 9 / 2;
+// Far less than the deadline of a call, and enough for 512 threads on a busy machine.
+constexpr auto kSoon = 5s;
+
+uint64_t messages_so_far() {
+  uint64_t messages = 0;
+  for (const auto& [thread, sends] : sends_of_threads()) messages += sends.messages;
+  return messages;
+}
+
+TEST(LongLeaders, of_512_hosts_hear_of_a_failure_soon_and_by_one_message_each) {
+  if (!can_open(kDescriptors)) GTEST_SKIP() << "this process may have too few descriptors";
+  Star star(kHosts);
+  constexpr int kTeller = 300;
+  const Error failure{fcclInvalidUsage, "rank 600 called AllReduce, and rank 602 AllGather"};
+  forget_sends();
+  const auto begin = Clock::now();
+  tell_failure(*star.links[kTeller], failure);
+  for (int host = 0; host < kHosts; ++host) {
+    if (host == kTeller) continue;
+    EXPECT_EQ(star.heard[host].first(1), std::vector{"failed: " + failure.message}) << host;
+  }
+  EXPECT_LT(Clock::now() - begin, kSoon);
+  // A message is counted a moment after it has left.
+  for (const Deadline until = Deadline::after(kSoon); messages_so_far() < kHosts - 1 && !until.passed();)
+    std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(messages_so_far(), kHosts - 1);
+}
+
+TEST(LongLeaders, of_512_hosts_hear_soon_that_one_of_them_was_killed) {
+  NOT_UNDER_THREAD_SANITIZER();
+  if (!can_open(kDescriptors)) GTEST_SKIP() << "this process may have too few descriptors";
+  constexpr int kKilled = 200;
+  Foreign star(kKilled, kHosts);
+  const auto begin = Clock::now();
+  star.kill();
+  const std::string expected = "cut: " + std::to_string(leader_of(kKilled)) + " broken";
+  for (int host = 0; host < kHosts; ++host) {
+    if (host == kKilled) continue;
+    EXPECT_EQ(star.heard[host].first(1), std::vector{expected}) << host;
+  }
+  EXPECT_LT(Clock::now() - begin, kSoon);
+}
+
+}  // namespace
+}  // namespace fccl::core::testing
