@@ -37,7 +37,6 @@ namespace {
 constexpr int kWindow = 8;
 constexpr size_t kLandingBytes = size_t{32} << 20;
 constexpr size_t kLeastSlot = 4096;
-constexpr size_t kPayloadBytes = WireSettings{}.payload_bytes;
 // Descriptors that a provider opens for itself, rounded up; each peer's connection adds one.
 constexpr int kNetworkDescriptors = 40;
 // The lane for transfers has smaller limits, since all other ranks are its peers.
@@ -117,7 +116,8 @@ Result<NetworkEnd> HostJoiner::open_endpoint() {
                   endpoint_of_process(settings_.transport_plugin,
                                       {.provider = offered.provider,
                                        .nics = std::move(nics.names[static_cast<size_t>(columns_.carrier_of(joined_.rank))]),
-                                       .message_bytes = kPayloadBytes + sizeof(Notice) + sizeof(EntryMessage)}));
+                                       .message_bytes = plan::payload_bytes_of(columns_.hosts()) + sizeof(Notice) +
+                                                        sizeof(EntryMessage)}));
   state_.endpoint = std::move(endpoint);
   return NetworkEnd{std::move(offered.provider), nics.different, offered.costs};
 }
@@ -141,7 +141,7 @@ Result<std::optional<ColumnEnd>> HostJoiner::open_lanes() {
                       .me = columns_.host(),
                       .window = kWindow,
                       .slot_bytes = wire_slot_bytes(settings_, columns_),
-                      .payload_bytes = kPayloadBytes,
+                      .payload_bytes = plan::payload_bytes_of(columns_.hosts()),
                       .first_sequence = kFirstSequence,
                       .token = token};
   ColumnEnd told{std::move(end)};
@@ -163,7 +163,7 @@ Result<RankEnd> HostJoiner::open_transfers() {
                                                   .window = kTransferWindow,
                                                   .slot_bytes = transfer_slot_bytes(settings_, columns_),
                                                   .stages = kTransferStages,
-                                                  .payload_bytes = kPayloadBytes + sizeof(Notice),
+                                                  .payload_bytes = plan::kContentBytes + sizeof(Notice),
                                                   .first_sequence = kFirstSequence,
                                                   .token = token,
                                                   .notices = kNotices,
@@ -303,13 +303,13 @@ Result<void> HostJoiner::try_to_join() {
 Result<void> HostJoiner::span_lanes(const Network& network) {
   state_.rails = network.rails;
   WireSettings wire{.rails = network.rails,
-                    .payload_bytes = kPayloadBytes,
                     .slot_bytes = wire_slot_bytes(settings_, columns_),
                     .host_slot_bytes = SegmentShape{columns_.most_ranks(), 0, settings_.slot_bytes}.pair_slot_bytes(),
                     .wire_type = settings_.wire_dtype == "float32" ? WireType::float32 : WireType::call};
   FCCL_TRY_ASSIGN(const auto costs, costs_of(settings_, network));
   wire.costs = costs;
   for (int lane = 0; lane < kLanes; ++lane) {
+    if (const auto& call = inter_host_calls_[lane]) wire.payload_bytes = call->lane().payload_bytes();
     state_.lanes[lane].hierarchical =
         std::make_unique<HierarchicalLane>(columns_, WirePlanner(columns_, wire), std::move(inter_host_calls_[lane]));
     state_.lanes[lane].hierarchical->planner.prefer(settings_.algorithm);

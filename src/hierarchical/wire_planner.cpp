@@ -61,7 +61,7 @@ WirePlan WirePlanner::wire_plan_of(const Call& call, size_t longest) {
   const fcclColl_t collective = even_form(call.signature.collective);
   const int preferred = preferred_algorithm(collective);
   std::optional<size_t> bytes = preferred < 0 ? bytes_in_one_slice(call, longest) : std::nullopt;
-  if (bytes && *bytes > settings_.payload_bytes) bytes = std::nullopt;
+  if (bytes && *bytes > std::min(plan::kContentBytes, settings_.payload_bytes)) bytes = std::nullopt;
   WirePlan wire_plan{
       .beside_entries = bytes.has_value(), .by_dissemination = goes_by_dissemination(call.signature, bytes), .pieces = {}};
   if (wire_plan.beside_entries) {

@@ -13,8 +13,14 @@ namespace fccl::core::plan {
 
 // Between so few members each tells all others, at once: dissemination would save no message.
 inline constexpr int kMostMembersToEach = 3;
-// Limit of the bytes that travel with an entry.
-inline constexpr size_t kPayloadBytes = 4096;
+// Limit of what one member gives that travels with the entries.
+inline constexpr size_t kContentBytes = 4096;
+// Among so many members a message has room for four such contents: members who tell each other by dissemination pass on what
+// they have heard. Among more members the memory for messages of all of them would be large.
+inline constexpr int kMostMembersOfRoom = 64;
+
+// Returns how many bytes travel with an entry at most.
+constexpr size_t payload_bytes_of(int members) { return members <= kMostMembersOfRoom ? 4 * kContentBytes : kContentBytes; }
 
 // Says who takes what a member gives.
 struct Takers {

@@ -99,16 +99,16 @@ Time predict(const Request& request, Cut cut, const Cost& cost, const Shape& sha
 
 double seconds_of_entries(fcclColl_t collective, const Shape& shape) {
   const EntryRounds entries =
-      EntryRounds::of_call(shape.hosts, row_of(collective), std::nullopt, kPayloadBytes, shape.constants);
+      EntryRounds::of_call(shape.hosts, row_of(collective), std::nullopt, payload_bytes_of(shape.hosts), shape.constants);
   return entries.count() * shape.constants.message;
 }
 
 std::optional<WithEntries> predict_with_entries(const Request& request, const Shape& shape) {
   const Collective& row = row_of(request.collective);
   const double bytes = chunk_bytes(request, Cut::whole, shape) / shape.columns;
-  if (shape.hosts == 1 || bytes > static_cast<double>(kPayloadBytes)) return std::nullopt;
+  if (shape.hosts == 1 || bytes > static_cast<double>(kContentBytes)) return std::nullopt;
   const EntryRounds entries =
-      EntryRounds::of_call(shape.hosts, row, static_cast<size_t>(bytes), kPayloadBytes, shape.constants);
+      EntryRounds::of_call(shape.hosts, row, static_cast<size_t>(bytes), payload_bytes_of(shape.hosts), shape.constants);
   const bool is_of_root = row.givers == Who::root && row.input == Extent::one_block;
   const Load load{entries.count(), is_of_root ? entries.count() : shape.hosts - 1};
   const Cost cost{.rounds = entries.in_turn(), .path = load, .port = load, .additions = row.reduces ? 1 : 0};

@@ -61,6 +61,20 @@ TEST(EntryRounds, are_the_logarithm_of_the_members_by_dissemination) {
   EXPECT_EQ(EntryRounds(9, false).count(), 8);
 }
 
+// A message of 4 KiB costs far more than the latency, so fewer messages win.
+TEST(EntryRounds, go_by_dissemination_where_a_message_has_room_for_what_its_sender_passes_on) {
+  const CostConstants costs{.latency = 1e-6, .message = 1e-5};
+  const auto goes = [&](int members, size_t content) {
+    return EntryRounds::of_call(members, row_of(fcclCollAllReduce), content, payload_bytes_of(members), costs)
+        .is_by_dissemination();
+  };
+  for (const int members : {4, 5, 8}) EXPECT_TRUE(goes(members, kContentBytes)) << members;
+  for (const int members : {16, 33, 64}) EXPECT_FALSE(goes(members, kContentBytes)) << members;
+  EXPECT_TRUE(goes(16, kContentBytes / 2));
+  EXPECT_TRUE(goes(64, 512));
+  EXPECT_FALSE(goes(65, 512));
+}
+
 TEST(EntryRounds, let_nobody_tell_of_whom_it_has_not_heard) {
   EXPECT_TRUE(EntryRounds(8, true).may_tell(0, 0));
   EXPECT_FALSE(EntryRounds(8, true).may_tell(1, 0));

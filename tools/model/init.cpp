@@ -68,12 +68,12 @@ double roster_bytes(const InitShape& shape) {
 }
 
 // Returns what a lane between so many members says of itself.
-Introduction introduction_of(const InitShape& shape, int members) {
+Introduction introduction_of(const InitShape& shape, int members, std::size_t payload_bytes) {
   Introduction introduction{.members = members,
                             .window = 8,
                             .slot_bytes = 1 << 20,
                             .write_bytes = 1 << 20,
-                            .payload_bytes = plan::kPayloadBytes,
+                            .payload_bytes = payload_bytes,
                             .immediate_bits = 32,
                             .rails = shape.rails_of_rank};
   for (int rail = 0; rail < shape.rails_of_rank; ++rail)
@@ -85,8 +85,8 @@ Introduction introduction_of(const InitShape& shape, int members) {
 std::string blob_of_host(const InitShape& shape) {
   std::string blob;
   for (int rank = 0; rank < shape.ranks_per_host; ++rank) {
-    const Introduction lane = introduction_of(shape, shape.hosts);
-    append(blob, RankEnd{introduction_of(shape, shape.ranks()),
+    const Introduction lane = introduction_of(shape, shape.hosts, plan::payload_bytes_of(shape.hosts));
+    append(blob, RankEnd{introduction_of(shape, shape.ranks(), plan::kContentBytes),
                          {},
                          ColumnEnd{{shape.provider, shape.ranks_per_host * shape.rails_of_rank, {}}, {lane, lane}}});
   }

@@ -181,8 +181,9 @@ TEST(Prediction, of_content_that_travels_with_the_entries_is_their_rounds) {
   // messages would not hold that of half of the others.
   EXPECT_EQ(of(fcclCollAllReduce, 8, 3).rounds, 1);
   EXPECT_EQ(of(fcclCollReduceScatter, 8, 8).rounds, 1);
-  EXPECT_EQ(of(fcclCollAllReduce, 4096, 8).rounds, 1);
-  EXPECT_GT(of(fcclCollAllReduce, 4096, 8).time.wire, 4 * 4096 * 1e-8);
+  EXPECT_EQ(of(fcclCollAllReduce, 4096, 8).rounds, 3);
+  EXPECT_EQ(of(fcclCollAllReduce, 4096, 16).rounds, 1);
+  EXPECT_GT(of(fcclCollAllReduce, 4096, 16).time.wire, 8 * 4096 * 1e-8);
 }
 
 TEST(Prediction, with_entries_is_of_what_one_column_gives_to_another_if_that_fits) {
@@ -206,7 +207,7 @@ TEST(Prediction, of_every_plan_ends_no_earlier_than_all_hosts_are_known_to_have_
         constants.message = message;
         const Shape shape = Shape::of_equal_hosts(hosts, 1, 1, constants);
         const EntryRounds told =
-            EntryRounds::of_call(hosts, row_of(algorithm.collective), std::nullopt, kPayloadBytes, constants);
+            EntryRounds::of_call(hosts, row_of(algorithm.collective), std::nullopt, payload_bytes_of(hosts), constants);
         EXPECT_GE(predict({algorithm.collective, 0}, algorithm.cut, price_catalog(hosts)[i], shape, 1).total() * (1 + 1e-12),
                   told.seconds(constants))
             << algorithm.name << " of " << hosts;
