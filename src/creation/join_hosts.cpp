@@ -112,12 +112,12 @@ Result<NetworkEnd> HostJoiner::open_endpoint() {
   FCCL_TRY_ASSIGN(auto here, exchange_here(mine));
   here.resize(static_cast<size_t>(columns_.columns()));
   FCCL_TRY_ASSIGN(auto nics, nics_of_columns(here));
-  FCCL_TRY_ASSIGN(auto endpoint,
-                  endpoint_of_process(settings_.transport_plugin,
-                                      {.provider = offered.provider,
-                                       .nics = std::move(nics.names[static_cast<size_t>(columns_.carrier_of(joined_.rank))]),
-                                       .message_bytes = plan::payload_bytes_of(columns_.hosts()) + sizeof(Notice) +
-                                                        sizeof(EntryMessage)}));
+  FCCL_TRY_ASSIGN(
+      auto endpoint,
+      endpoint_of_process(settings_.transport_plugin,
+                          {.provider = offered.provider,
+                           .nics = std::move(nics.names[static_cast<size_t>(columns_.carrier_of(joined_.rank))]),
+                           .message_bytes = plan::payload_bytes_of(columns_.hosts()) + sizeof(Notice) + sizeof(EntryMessage)}));
   state_.endpoint = std::move(endpoint);
   return NetworkEnd{std::move(offered.provider), nics.different, offered.costs};
 }

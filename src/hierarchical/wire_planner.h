@@ -23,8 +23,8 @@ struct WireSettings {
   CostConstants costs{};
   int rails = 1;                               // NICs of each host
   size_t payload_bytes = plan::kContentBytes;  // what fits behind an entry; equal on the members of a column
-  size_t slot_bytes = 0;       // size of the wire's slots
-  size_t host_slot_bytes = 0;  // the smallest slot size within any host
+  size_t slot_bytes = 0;                       // size of the wire's slots
+  size_t host_slot_bytes = 0;                  // the smallest slot size within any host
   WireType wire_type = WireType::call;
 };
 

@@ -63,8 +63,8 @@ TEST(Calibration, counts_the_entries_of_the_plans_that_it_forces) {
   for (const perf::Hosts& hosts : shapes())
     for (const Kind& kind : kKinds)
       for (const char* forced : {perf::kOneSlice, perf::kManySlices}) {
-        const auto entries = EntryRounds::of_call(hosts.hosts, row_of(kind.collective), std::nullopt, payload_bytes_of(hosts.hosts),
-                                                  parse_costs(forced)->constants);
+        const auto entries = EntryRounds::of_call(hosts.hosts, row_of(kind.collective), std::nullopt,
+                                                  payload_bytes_of(hosts.hosts), parse_costs(forced)->constants);
         EXPECT_EQ(kind.load(hosts, 1e6, 1).entries, entries.count()) << kind.algorithm << " of " << hosts.hosts;
       }
 }

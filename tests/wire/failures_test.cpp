@@ -54,7 +54,7 @@ TEST(WireMismatch, between_entries_and_slices_is_found_by_every_member) {
   expect_difference(fcclCollAllGather, 8, 7, "entries");
 }
 
-// Of five members, member 1 makes another call. It and the one after it find that; the others hear of nobody that all agree.
+// Member 1 of five makes another call. It and the one after it find that; the others hear of nobody that all agree.
 void expect_difference_by_dissemination(size_t count) {
   Group group({.members = 5});
   group.deadline = 500ms;

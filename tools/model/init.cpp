@@ -104,8 +104,8 @@ double exchanged_bytes(const InitShape& shape) {
 
 }  // namespace
 
-// Each rank says hello, hears the roster and says farewell. Of many ranks so does each collector, with a batch of hellos; one
-// that the root sends on says the batch twice. Each host's leader hands out the segment; the other leaders tell the hub two
+// Each rank says hello, hears the roster and says farewell. Each collector of many ranks does so, too, with a batch of hellos;
+// one that the root sends on says the batch twice. Each host's leader hands out the segment; the other leaders tell the hub two
 // blobs and hear two.
 InitTraffic init_traffic(const InitShape& shape) {
   const int ranks = shape.ranks(), others = shape.hosts - 1, collectors = collectors_of(shape);

@@ -134,7 +134,7 @@ TEST(Collector, that_dies_is_named_on_its_host_and_on_others) {
   EXPECT_LT(Clock::now() - begin, 1s);
 }
 
-// Those who have joined hear that a rank has died since.
+// Every joined rank hears that a rank has died since.
 void expect_death(std::vector<Result<Joined>>& all, const std::string& name) {
   for (Result<Joined>& joined : all) {
     ASSERT_TRUE(joined) << joined.error().message;
