@@ -27,9 +27,6 @@ JoinRequest request_on_host(const UniqueId& id, int rank, int ranks) {
   return request;
 }
 
-// A rank has at most four descriptors.
-bool has_descriptors(int ranks) { return can_open(static_cast<size_t>(ranks) * 9 / 2); }
-
 struct InitCost {
   uint64_t messages = 0;
   uint64_t of_busiest = 0;        // the most of one thread, without places
