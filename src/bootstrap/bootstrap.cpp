@@ -116,6 +116,7 @@ Result<Hello> Joiner::get_ready() {
 Result<void> Joiner::listen() {
   FCCL_TRY_ASSIGN(Descriptor local, listen_local(std::clamp(request_.nranks, kFewestInLine, SOMAXCONN)));
   listener_ = std::move(local);
+  if (request_.rank != 0 && request_.nranks > request_.most_direct) tcp_listener_ = way_.listen_for_others();
   if (request_.rank != 0) return {};
   FCCL_TRY_ASSIGN(const ListeningAddress where, choose_address(request_.settings));
   FCCL_TRY_ASSIGN(Descriptor tcp, listen_at(where, request_.settings));

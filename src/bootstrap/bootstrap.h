@@ -34,7 +34,7 @@ struct Joined {
   Descriptor listener;          // this rank's abstract unix listener
   UniqueId id;
   int rank = 0;
-  Descriptor tcp_listener = {};  // only rank 0 has one
+  Descriptor tcp_listener = {};  // rank 0 has one, and of many ranks each may
   Presence presence = {};
 };
 

@@ -302,9 +302,13 @@ Roster roster_of(const std::map<int, Hello>& hellos) {
   Roster roster;
   std::map<std::string_view, int> numbers;
   for (const auto& [rank, hello] : hellos) {
+    const auto [host, is_leader] = numbers.try_emplace(hello.host, static_cast<int>(numbers.size()));
     roster.members.push_back(hello.member);
-    roster.members.back().host = numbers.try_emplace(hello.host, static_cast<int>(numbers.size())).first->second;
+    roster.members.back().host = host->second;
+    if (!is_leader) roster.members.back().address.clear();
   }
+  for (Member& member : roster.members)
+    if (!leads_others(member.host, static_cast<int>(numbers.size()))) member.address.clear();
   return roster;
 }
 

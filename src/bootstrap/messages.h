@@ -69,9 +69,6 @@ struct SharedRoster {
   uint32_t bytes = 0;
 };
 
-// The collectors that have one parent, so that no process serves more connections than these and those of its host.
-inline constexpr int kMostChildren = 16;
-
 // The root tells a collector to say all that it has said to another one.
 struct PlaceInTree {
   std::string address;

@@ -121,7 +121,7 @@ Result<Channel> WayToRoot::collect(Descriptor door) {
   FCCL_TRY_ASSIGN(Channel root, reach_by_tcp());
   if (shortage_) return root;
   const auto seat = std::make_shared<CollectorSeat>(
-      CollectorSeat{request_.id, request_.rank, request_.nranks, std::move(root), std::move(door), listen_for_collectors()});
+      CollectorSeat{request_.id, request_.rank, request_.nranks, std::move(root), std::move(door), listen_for_others()});
   auto thread =
       start_thread({"fccl-bootstrap", "collects the ranks of a host"}, [seat] { Collector(std::move(*seat)).serve(); });
   if (!thread) return std::move(seat->root);
@@ -131,8 +131,7 @@ Result<Channel> WayToRoot::collect(Descriptor door) {
   return std::move(*channel);
 }
 
-// Without one this collector has no others below it, as where FCCL_SOCKET_PORTS names the few ports that rank 0 may need.
-Descriptor WayToRoot::listen_for_collectors() const {
+Descriptor WayToRoot::listen_for_others() const {
   const auto way = local_address_towards(request_.id.root);
   if (!way || !request_.settings.socket_ports.empty()) return {};
   auto listener = listen_tcp(*way);

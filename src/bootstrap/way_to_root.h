@@ -32,6 +32,8 @@ class WayToRoot {
 
   // A joiner without a cancel check need not wake up before the deadline.
   Deadline next_look() const { return limit_.cancel_check ? limit_.next_look() : limit_.deadline; }
+  // Returns a listener on the way to the root, or none where FCCL_SOCKET_PORTS names the few ports that rank 0 may need.
+  Descriptor listen_for_others() const;
   // Lets a rank that has to come again do so after a pause, unless it is cancelled or late.
   Result<void> rest(const std::string& observed);
   tl::unexpected<Error> timed_out(const std::string& observed) const;
@@ -45,7 +47,6 @@ class WayToRoot {
  private:
   Result<std::optional<Channel>> pass_door();
   Result<Channel> collect(Descriptor door);
-  Descriptor listen_for_collectors() const;
   Result<Channel> reach_by_tcp();
   Result<void> check_root(const Channel& channel) const;
   bool may_collect() const;

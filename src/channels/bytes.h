@@ -81,7 +81,6 @@ class Reader {
     if (value > INT32_MAX) good_ = false;
     return good_ ? static_cast<int32_t>(value) : 0;
   }
-  std::string_view rest() { return raw(rest_.size()); }
   std::string text() { return std::string(raw(number<uint16_t>())); }
   std::string short_text() { return std::string(raw(number<uint8_t>())); }
 

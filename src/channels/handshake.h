@@ -37,7 +37,7 @@ struct Version {
   bool operator==(const Version&) const = default;
 };
 
-inline constexpr Version kOwnVersion{10, FCCL_VERSION_CODE};
+inline constexpr Version kOwnVersion{11, FCCL_VERSION_CODE};
 
 // Describes an end in its preamble; proved by the peer once the conversation is open.
 struct Party {

@@ -242,6 +242,7 @@ LinkEvents HostJoiner::link_events() {
           .gone = [control = state_.control](const Departure& departure) { control->liveness.hear_of_departure(departure); },
           .waits = [control = state_.control](const LongWait& wait) { control->judge.hear_of_wait(wait); },
           .cut = [control = state_.control](int leader, LinkEnd how) { control->liveness.hear_of_end(leader, how); },
+          .unheard = [control = state_.control](int leader, int through) { control->liveness.hear_no_more(leader, through); },
           .look =
               [control = state_.control] {
                 return LinkNews{control->failures.first(), control->liveness.local_departures(), control->judge.local_waits()};
@@ -251,11 +252,14 @@ LinkEvents HostJoiner::link_events() {
 bool HostJoiner::is_leader() const { return joined_.rank == columns_.ranks_of(columns_.host()).front(); }
 
 Result<void> HostJoiner::meet_leaders() {
-  HostLinkRequest request{.id = joined_.id, .rank = joined_.rank, .leaders = {}, .host_of = {}};
-  for (int host = 0; host < columns_.hosts(); ++host)
-    request.leaders.push_back(joined_.members[columns_.ranks_of(host).front()]);
-  for (int rank = 0; rank < columns_.ranks(); ++rank) request.host_of.push_back(columns_.host_of(rank));
-  FCCL_TRY_ASSIGN(auto met, HostLink::meet(std::move(request), std::move(joined_.tcp_listener), limit_));
+  std::vector<Member> leaders;
+  leaders.reserve(static_cast<size_t>(columns_.hosts()));
+  for (int host = 0; host < columns_.hosts(); ++host) leaders.push_back(joined_.members[columns_.ranks_of(host).front()]);
+  std::vector<int> host_of;
+  host_of.reserve(static_cast<size_t>(columns_.ranks()));
+  for (int rank = 0; rank < columns_.ranks(); ++rank) host_of.push_back(columns_.host_of(rank));
+  FCCL_TRY_ASSIGN(auto met, HostLink::meet({joined_.id, joined_.rank, std::move(leaders), std::move(host_of)},
+                                           std::move(joined_.tcp_listener), limit_));
   state_.link = std::move(met);
   wake_ = Descriptor(::fcntl(state_.control->failures.wake().get(), F_DUPFD_CLOEXEC, 0));
   if (!wake_)

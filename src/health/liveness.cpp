@@ -54,10 +54,7 @@ std::vector<int> Liveness::dead_ranks() const {
   return dead;
 }
 
-int Liveness::reporter_of(int rank, PeerStatus of_reporter) const {
-  const int leader = peers_.leader_of(rank);
-  return reported(leader).load(std::memory_order_acquire) == of_reporter ? leader : 0;
-}
+int Liveness::reporter_of(int rank) const { return peers_.segment().reporter_beyond(rank).load(std::memory_order_relaxed); }
 
 void Liveness::leave() {
   peers_.own_state().left.store(1, std::memory_order_release);
@@ -136,16 +133,20 @@ void Liveness::hear_of_departure(const Departure& departure) {
 }
 
 void Liveness::hear_of_end(int leader, LinkEnd how) {
-  const auto set_status = [this](int rank, PeerStatus status) {
-    PeerStatus present = PeerStatus::present;
-    reported(rank).compare_exchange_strong(present, status);
-  };
-  if (how != LinkEnd::unheard) set_status(leader, how == LinkEnd::goodbye ? PeerStatus::left : PeerStatus::died);
-  // Leaving in good order is not a failure: the ranks behind that leader then become unheard, not out of reach.
-  const int reporter = how == LinkEnd::unheard ? 0 : leader;
-  const bool has_left = reported(reporter).load(std::memory_order_acquire) == PeerStatus::left;
-  for (int rank = 0; rank < peers_.count(); ++rank)
-    if (peers_.share_a_host(rank, leader)) set_status(rank, has_left ? PeerStatus::unheard : PeerStatus::out_of_reach);
+  PeerStatus present = PeerStatus::present;
+  reported(leader).compare_exchange_strong(present, how == LinkEnd::goodbye ? PeerStatus::left : PeerStatus::died);
+  hear_no_more(leader, leader);
+}
+
+// Leaving in good order is not a failure: the ranks of which that leader told then become unheard, not out of reach. The link's
+// thread alone takes news.
+void Liveness::hear_no_more(int leader, int through) {
+  const bool has_left = reported(through).load(std::memory_order_acquire) == PeerStatus::left;
+  for (int rank = 0; rank < peers_.count(); ++rank) {
+    if (!peers_.share_a_host(rank, leader) || reported(rank).load(std::memory_order_relaxed) != PeerStatus::present) continue;
+    peers_.segment().reporter_beyond(rank).store(through, std::memory_order_relaxed);
+    reported(rank).store(has_left ? PeerStatus::unheard : PeerStatus::out_of_reach, std::memory_order_release);
+  }
 }
 
 }  // namespace fccl::core

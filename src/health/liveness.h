@@ -35,9 +35,9 @@ class Liveness {
   std::optional<int> left_before(uint64_t call) const;
   // Lists the ranks that died without leaving, as far as this host knows.
   std::vector<int> dead_ranks() const;
-  // Returns the rank whose death or departure ended the reports on a rank of another host: the first rank of its host, or rank
-  // 0, which relays between hosts.
-  int reporter_of(int rank, PeerStatus of_reporter) const;
+  // Returns the rank whose death or departure ended the reports on a rank that is out of reach or unheard: the first rank of
+  // its host, or of a host through which that is heard.
+  int reporter_of(int rank) const;
 
   // Tells the peers that this rank leaves in good order.
   void leave();
@@ -51,10 +51,11 @@ class Liveness {
   // List the ranks of this host that have left or died, for its leader to tell, and the watches on them.
   std::vector<Departure> local_departures() const;
   std::vector<std::shared_ptr<ProcessWatch>> local_watches() const;
-  // Take news of other hosts: the departure of a rank, and that a host, whose first rank is `leader`, will not be heard of
-  // again.
+  // Take news of other hosts: the departure of a rank; and that a host, whose first rank is `leader`, will not be heard of
+  // again, because of the leader's end, or of that of another one, `through` whom it was heard, which was told before.
   void hear_of_departure(const Departure& departure);
   void hear_of_end(int leader, LinkEnd how);
+  void hear_no_more(int leader, int through);
 
  private:
   std::atomic<PeerStatus>& reported(int rank) const;

@@ -213,7 +213,7 @@ Result<void> WaitJudge::look_at_remote_rank(Wait& wait, const Awaited& awaited, 
     case PeerStatus::died:
       return raised(MessageKind::died, fmt::format("{} died {}", who, where));
     case PeerStatus::out_of_reach: {
-      const int reporter = liveness_.reporter_of(awaited.rank, PeerStatus::died);
+      const int reporter = liveness_.reporter_of(awaited.rank);
       return raised(MessageKind::died,
                     fmt::format("{} died, through whom {} was heard of, {}", peers_.describe(reporter), who, where));
     }
@@ -330,7 +330,7 @@ std::string WaitJudge::describe(const Wait& wait, Clock::duration waited) const 
                                   wait.task != nullptr ? calls_.describe_way_to(*wait.task, last) : "");
   if (!peers_.is_here(last) && liveness_.status_of(last) == PeerStatus::unheard)
     known = fmt::format("nothing has been heard of rank {} since {}, through whom it was heard of, has left", last,
-                        peers_.describe(liveness_.reporter_of(last, PeerStatus::left)));
+                        peers_.describe(liveness_.reporter_of(last)));
   return fmt::format("rank {} has waited {:.3g} s for {}{} in {}; {}", peers_.rank(), seconds(waited),
                      peers_.describe(wait.awaited.rank), describe_line(wait.awaited.rank, end), describe_call(wait), known);
 }

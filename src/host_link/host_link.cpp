@@ -44,7 +44,8 @@ Result<std::unique_ptr<HostLink>> HostLink::meet(HostLinkRequest request, Descri
     return fail(system_error(errno), fmt::format("cannot make an eventfd for the link between hosts: {}", error_text(errno)));
   std::unique_ptr<HostLink> link(new HostLink(std::move(request), std::move(bell)));
   LeaderHandshake handshake(link->request_, link->connections_, limit);
-  const Result<void> met = link->request_.is_hub() ? handshake.let_in(listener) : handshake.reach_hub();
+  Result<void> met = link->request_.is_top() ? Result<void>() : handshake.reach_parent();
+  if (met) met = handshake.let_children_in(listener);
   // A copy in a forked child is shut, too, so that late connections are refused.
   if (listener) shut(listener.get());
   if (!met) return fail(met.error());
@@ -170,33 +171,33 @@ bool HostLink::take(const LeaderConnection& from, const LinkMessage& message) {
     relay(encode_link(message), &from);
     events_.waits(*wait);
   } else if (const auto* told = std::get_if<Cut>(&message)) {
-    if (told->host >= request_.hosts() || request_.is_hub() || told->host == HostLinkRequest::kHub ||
-        !speaks_of(from, told->host))
-      return false;
-    cut(told->host, told->how);
+    if (told->host >= request_.hosts() || told->host == from.host() || !speaks_of(from, told->host)) return false;
+    cut(*told, &from);
   }
   return true;
 }
 
-// The hub may speak of every host but this one, any other leader only of its own.
+// A child may speak of the hosts of its subtree, the parent of all others but this one and those below it.
 bool HostLink::speaks_of(const LeaderConnection& connection, int host) const {
-  return request_.is_hub() ? host == connection.host() : host != request_.host();
+  return request_.tree.leads_through(connection.host(), request_.host(), host);
 }
 
 void HostLink::lose(LeaderConnection& connection) {
   connection.break_off("it sent a message that makes no sense");
-  const LinkEnd how = *connection.end();
-  relay(encode_link(Cut{connection.host(), how}), &connection);
-  cut(connection.host(), how);
-  if (request_.is_hub()) return;
-  for (int host = 0; host < request_.hosts(); ++host)
-    if (host != request_.host()) cut(host, LinkEnd::unheard);
+  cut({connection.host(), *connection.end()}, &connection);
 }
 
-void HostLink::cut(int host, LinkEnd how) {
-  if (is_cut_[host]) return;
-  is_cut_[host] = true;
-  events_.cut(request_.leaders[host].rank, how);
+// Every leader knows the tree, so those that are unheard because of an end need not be told one by one.
+void HostLink::cut(const Cut& ended, const LeaderConnection* from) {
+  if (is_cut_[ended.host]) return;
+  is_cut_[ended.host] = true;
+  relay(encode_link(ended), from);
+  events_.cut(request_.leaders[ended.host].rank, ended.how);
+  for (int host = 0; host < request_.hosts(); ++host)
+    if (!is_cut_[host] && request_.tree.leads_through(ended.host, request_.host(), host)) {
+      is_cut_[host] = true;
+      events_.unheard(request_.leaders[host].rank, request_.leaders[ended.host].rank);
+    }
 }
 
 void HostLink::relay(std::string_view message, const LeaderConnection* from) {

@@ -5,6 +5,7 @@
 
 #include "bootstrap/member.h"
 #include "channels/unique_id.h"
+#include "host_link/leader_tree.h"
 
 namespace fccl::core {
 
@@ -12,13 +13,15 @@ namespace fccl::core {
 struct HostLinkRequest {
   UniqueId id;
   int rank = 0;                 // this leader's
-  std::vector<Member> leaders;  // by host; the first one is the hub, and listens at its address
+  std::vector<Member> leaders;  // by host; those that have children in the tree listen at their addresses
   std::vector<int> host_of;     // by rank
+  LeaderTree tree = LeaderTree::of(leaders);
 
-  static constexpr int kHub = 0;
   int host() const { return host_of[rank]; }
   int hosts() const { return static_cast<int>(leaders.size()); }
-  bool is_hub() const { return host() == kHub; }
+  bool is_top() const { return host() == LeaderTree::kTop; }
+  // Returns the parent of this leader, which is not the top.
+  int parent() const { return tree.parent_of(host()); }
 };
 
 }  // namespace fccl::core

@@ -4,13 +4,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "host_link/host_link_request.h"
-
 namespace fccl::core {
 
 LeaderConnection::LeaderConnection(int host, Channel channel, int hosts)
     : host_(host), channel_(std::move(channel)), hosts_(hosts) {
-  channel_->allow(host_ == HostLinkRequest::kHub ? most_from_hub(hosts) : most_from_leader());
+  channel_->allow(message_limit(hosts));
 }
 
 void LeaderConnection::pump() {
@@ -45,12 +43,14 @@ void LeaderConnection::break_off(std::string why) {
   why_ = std::move(why);
 }
 
+// The other end may be at most one exchange ahead of this one.
 bool LeaderConnection::take(LinkMessage message) {
-  if (std::holds_alternative<Blob>(message))
-    return host_ != HostLinkRequest::kHub && take(std::vector{std::get<Blob>(std::move(message)).bytes});
   if (std::holds_alternative<Blobs>(message)) {
     std::vector<std::string>& blobs = std::get<Blobs>(message).of_hosts;
-    return host_ == HostLinkRequest::kHub && std::cmp_equal(blobs.size(), hosts_) && take(std::move(blobs));
+    if (!std::cmp_equal(blobs.size(), hosts_) || blobs_.size() >= 2) return false;
+    blobs_.push_back(std::move(blobs));
+    awaiting_.clear();
+    return true;
   }
   if (std::holds_alternative<Goodbye>(message)) {
     break_off("it said goodbye");
@@ -61,13 +61,6 @@ bool LeaderConnection::take(LinkMessage message) {
     awaiting_ = std::get<Awaiting>(std::move(message)).whom;
   else
     heard_.push_back(std::move(message));
-  return true;
-}
-
-// The other end may be at most one exchange ahead of this one.
-bool LeaderConnection::take(std::vector<std::string> blobs) {
-  if (blobs_.size() >= 2) return false;
-  blobs_.push_back(std::move(blobs));
   return true;
 }
 

@@ -1,4 +1,4 @@
-// LeaderConnection: one end of the connection between the hub and another leader.
+// LeaderConnection: one end of the connection between a leader and its parent or child in the tree.
 #pragma once
 
 #include <poll.h>
@@ -19,7 +19,7 @@ namespace fccl::core {
 // A HostLink owns it. One thread at a time. Once it has ended it holds no connection, and drops what it is told.
 class LeaderConnection {
  public:
-  // `hosts`: how many the link connects.
+  // `hosts`: how many hosts' bytes the other end gives in an exchange.
   LeaderConnection(int host, Channel channel, int hosts);
 
   // Returns the host of the other end.
@@ -47,16 +47,15 @@ class LeaderConnection {
   const std::string& why() const { return why_; }
   void break_off(std::string why);
 
-  // Returns which rank the other end last said that it waits for; "" = none.
+  // Returns whom the other end last said that it waits for in this exchange; "" = nobody.
   const std::string& awaiting() const { return awaiting_; }
-  // True if what the other end gives is here: the hub gives the bytes of all leaders, by host, another leader its own.
+  // True if what the other end gives is here: a parent gives the bytes of all leaders, a child those of its subtree, by host.
   bool has_blobs() const { return !blobs_.empty(); }
   std::vector<std::string> take_blobs();
 
  private:
-  // Return false if the message makes no sense.
+  // Returns false if the message makes no sense.
   bool take(LinkMessage message);
-  bool take(std::vector<std::string> blobs);
 
   int host_;
   std::optional<Channel> channel_;

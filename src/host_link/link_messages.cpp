@@ -15,7 +15,6 @@ constexpr size_t kCount = 4;
 
 std::string_view bounded(const std::string& text) { return std::string_view(text).substr(0, kLinkTextLimit); }
 
-void write(Writer& writer, const Blob& blob) { writer.raw(blob.bytes); }
 void write(Writer& writer, const Blobs& blobs) {
   writer.number(static_cast<uint32_t>(blobs.of_hosts.size()));
   for (const std::string& bytes : blobs.of_hosts) {
@@ -43,14 +42,14 @@ void write(Writer& writer, const LongWait& wait) {
   writer.number(int32_t{wait.awaited});
 }
 
-bool read(Reader& reader, Blob& blob) {
-  blob.bytes = reader.rest();
-  return blob.bytes.size() <= kBlobLimit;
-}
 // It trusts no count: bytes that end too early end it.
 bool read(Reader& reader, Blobs& blobs) {
   const auto hosts = reader.number<uint32_t>();
-  while (blobs.of_hosts.size() < hosts && reader.good()) blobs.of_hosts.emplace_back(reader.raw(reader.number<uint32_t>()));
+  while (blobs.of_hosts.size() < hosts && reader.good()) {
+    const auto bytes = reader.number<uint32_t>();
+    if (bytes > kBlobLimit) return false;
+    blobs.of_hosts.emplace_back(reader.raw(bytes));
+  }
   return true;
 }
 bool read(Reader& reader, Awaiting& awaiting) {
@@ -97,11 +96,10 @@ std::optional<LinkMessage> decode_kind(size_t kind, Reader& reader, std::index_s
 
 }  // namespace
 
-size_t most_from_hub(int hosts) {
-  return std::max(kMessageLimit, kKind + kCount + kCount * static_cast<size_t>(hosts) + kBlobsLimit);
+size_t message_limit(int hosts) {
+  const auto count = static_cast<size_t>(hosts);
+  return std::max(kMessageLimit, kKind + kCount + kCount * count + std::min(kBlobLimit * count, kBlobsLimit));
 }
-
-size_t most_from_leader() { return std::max(kMessageLimit, kKind + kBlobLimit); }
 
 std::string encode_link(const LinkMessage& message) {
   Writer writer;

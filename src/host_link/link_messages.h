@@ -13,27 +13,21 @@
 
 namespace fccl::core {
 
-// Says why nothing more is heard of a host: its leader said goodbye; the connection ended without a goodbye; or the hub, which
-// passed on its news, is gone, and its state is unknown.
-enum class LinkEnd : uint8_t { goodbye, broken, unheard };
+// Says how a leader's part ended: it said goodbye, or its connection ended without a goodbye.
+enum class LinkEnd : uint8_t { goodbye, broken };
 
 // The limit of every text: the segment keeps as much of a cause.
 inline constexpr size_t kLinkTextLimit = 1019;
-// The limits of what one leader gives to all, and of what all give.
+// The limits in bytes of what one leader gives to all, and of what all give.
 inline constexpr size_t kBlobLimit = 4 << 20;
 inline constexpr size_t kBlobsLimit = 64 << 20;
 
-// A leader tells the hub what it gives to all.
-struct Blob {
-  std::string bytes;
-};
-
-// The hub tells a leader what all leaders give, by host.
+// A leader tells its parent what the leaders of its subtree give to all, and its children what all leaders give, by host.
 struct Blobs {
   std::vector<std::string> of_hosts;
 };
 
-// The hub says which rank it waits for.
+// A leader tells its children whom it waits for; and its parent whom it waits for among those below, "" = nobody.
 struct Awaiting {
   std::string whom;
 };
@@ -49,7 +43,7 @@ struct Departure {
   uint64_t last_call = 0;  // the number of the last call that the rank made
 };
 
-// The hub says that it hears no more of a host.
+// A leader passes on that no more is heard of a host from that host itself.
 struct Cut {
   int host = 0;
   LinkEnd how = LinkEnd::broken;
@@ -66,11 +60,10 @@ struct LongWait {
   int awaited = kNobody;
 };
 
-using LinkMessage = std::variant<Blob, Awaiting, Failure, Departure, Cut, Goodbye, LongWait, Blobs>;
+using LinkMessage = std::variant<Blobs, Awaiting, Failure, Departure, Cut, Goodbye, LongWait>;
 
-// Returns how many bytes of a message a leader takes from the hub, and the hub from a leader, while they exchange.
-size_t most_from_hub(int hosts);
-size_t most_from_leader();
+// Returns how many bytes a message may have from one who gives what so many hosts give.
+size_t message_limit(int hosts);
 
 // Texts are cut to kLinkTextLimit.
 std::string encode_link(const LinkMessage& message);

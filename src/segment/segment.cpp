@@ -47,8 +47,8 @@ struct RankBoards {
 
 // Byte offsets of the parts of a segment.
 struct Parts {
-  size_t peer_statuses, awaited, lines, last_calls, boards, payloads, gather_slots, pair_slots, transfer_boards, eager_slots,
-      transfer_slots, end;
+  size_t peer_statuses, reporters, awaited, lines, last_calls, boards, payloads, gather_slots, pair_slots, transfer_boards,
+      eager_slots, transfer_slots, end;
 
   // The part that short calls use, which init maps. A slot takes memory only when a call first uses it, because most
   // communicators never use most of their slots.
@@ -57,7 +57,8 @@ struct Parts {
   explicit Parts(const SegmentShape& shape) {
     const size_t ranks = shape.ranks;
     peer_statuses = sizeof(FirstFailure);
-    awaited = peer_statuses + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<PeerStatus>) + 63) / 64 * 64;
+    reporters = peer_statuses + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<PeerStatus>) + 63) / 64 * 64;
+    awaited = reporters + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<int32_t>) + 63) / 64 * 64;
     lines = awaited + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<int32_t>) + 63) / 64 * 64;
     last_calls = lines + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<uint64_t>) + 63) / 64 * 64;
     boards = last_calls + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<uint64_t>) + 63) / 64 * 64;
@@ -179,6 +180,7 @@ void Segment::initialise(uint32_t first_sequence) {
   new (memory_) FirstFailure;
   for (int rank = 0; rank < shape_.everybody; ++rank) {
     new (&peer_status(rank)) std::atomic<PeerStatus>{PeerStatus::present};
+    new (&reporter_beyond(rank)) std::atomic<int32_t>{-1};
     new (&awaited_beyond(rank)) std::atomic<int32_t>{-1};
     new (&line_beyond(rank)) std::atomic<uint64_t>{0};
     new (&last_call_beyond(rank)) std::atomic<uint64_t>{UINT64_MAX};
@@ -193,6 +195,10 @@ void Segment::initialise(uint32_t first_sequence) {
 std::atomic<PeerStatus>& Segment::peer_status(int rank) const {
   return *at<std::atomic<PeerStatus>>(Parts(shape_).peer_statuses +
                                       static_cast<size_t>(rank) * sizeof(std::atomic<PeerStatus>));
+}
+
+std::atomic<int32_t>& Segment::reporter_beyond(int rank) const {
+  return *at<std::atomic<int32_t>>(Parts(shape_).reporters + static_cast<size_t>(rank) * sizeof(std::atomic<int32_t>));
 }
 
 std::atomic<int32_t>& Segment::awaited_beyond(int rank) const {

@@ -1,9 +1,9 @@
 // The segment: the memory that the ranks of one host share, and its layout.
 //
-//   header | statuses, waits, lines, last calls of the ranks of all hosts | per rank: state, one board per lane | per rank and
-//   lane: 2 mailbox payloads, a ring of 4 gather slots | pair slots of the pair lane: for each ordered pair (source,
-//   destination) a ring of 4 | for each ordered pair, also of a rank with itself: transfer board, eager slots, a ring of 4
-//   transfer slots or more
+//   header | statuses, reporters, waits, lines, last calls of the ranks of all hosts | per rank: state, one board per lane |
+//   per rank and lane: 2 mailbox payloads, a ring of 4 gather slots | pair slots of the pair lane: for each ordered pair
+//   (source, destination) a ring of 4 | for each ordered pair, also of a rank with itself: transfer board, eager slots, a ring
+//   of 4 transfer slots or more
 //
 // The writer of a line owns it: a rank writes its own state, boards, payloads and slots, and reads those of all ranks.
 #pragma once
@@ -76,8 +76,10 @@ class Segment {
 
   const SegmentShape& shape() const { return shape_; }
   FirstFailure& failure() const { return *at<FirstFailure>(0); }
-  // These four take the communicator's number of a rank; the other functions take numbers within the host.
+  // These five take the communicator's number of a rank; the other functions take numbers within the host.
   std::atomic<PeerStatus>& peer_status(int rank) const;
+  // The rank whose end ended the news of a rank of another host, written before its status; -1: none.
+  std::atomic<int32_t>& reporter_beyond(int rank) const;
   // The rank for which a rank of another host said that it waits; -1: none.
   std::atomic<int32_t>& awaited_beyond(int rank) const;
   // The line of waits that begins with a rank of another host, as it told it and ToldLine packs it.

@@ -29,7 +29,7 @@ std::vector<std::string> seeds() {
         Message{Hello{member, 8, {}, Error{fcclInvalidUsage, "no such NIC"}}}})
     all.push_back(encode(message));
   for (const LinkMessage& message :
-       {LinkMessage{Blob{"abc"}}, LinkMessage{Blobs{{"abc", ""}}}, LinkMessage{Awaiting{"missing: rank 4"}},
+       {LinkMessage{Blobs{{"abc"}}}, LinkMessage{Blobs{{"abc", ""}}}, LinkMessage{Awaiting{"missing: rank 4"}},
         LinkMessage{Failure{{fcclTimeout, "late"}}}, LinkMessage{Departure{9, PeerStatus::left}},
         LinkMessage{Cut{2, LinkEnd::broken}}, LinkMessage{Goodbye{}}})
     all.push_back(encode_link(message));

@@ -180,9 +180,9 @@ INSTANTIATE_TEST_SUITE_P(Late, HostInitDeadline, ::testing::Values(kMate, kLeade
 // So many ranks have collectors.
 constexpr int kManyRanks = 66, kRanksOfEach = 22;
 
-Launch launch_of_many() {
-  OnHosts many{"three_of_22", {}};
-  for (int rank = 0; rank < kManyRanks; ++rank) many.host_of.push_back(rank / kRanksOfEach);
+Launch launch_of_many(int of_each = kRanksOfEach) {
+  OnHosts many{"66", {}};
+  for (int rank = 0; rank < kManyRanks; ++rank) many.host_of.push_back(rank / of_each);
   Launch launch = many.launch();
   launch.limit = 150s;
   return launch;
@@ -230,6 +230,36 @@ TEST(LongHostInit, of_66_ranks_in_which_a_collector_dies_names_it_on_every_rank_
     EXPECT_LT(ms_since(notes[kKilledAt]), kLaw) << text;
     EXPECT_EQ(result, fcclRemoteError) << text;
     EXPECT_NE(text.find(name_of_rank(kCollector)), std::string::npos) << text;
+  });
+}
+
+// The leaders of hosts 17 to 21 are below that of host 1 in the tree of leaders.
+TEST(LongHostInit, of_66_ranks_on_22_hosts_makes_a_communicator_in_which_all_name_a_leader_of_leaders_that_dies) {
+  static constexpr int kOfEach = 3, kDies = kOfEach;
+  Launch launch = launch_of_many(kOfEach);
+  launch.killed = {kDies};
+  run_ranks(launch, [](const Seat& seat) {
+    const fcclUniqueId id = agree_on_id(seat);
+    fcclConfig_t config = config_of_tests();
+    config.initTimeoutMs = 120'000;
+    fcclComm_t made = nullptr;
+    ASSERT_EQ(fcclCommInitRankConfig(&made, seat.ranks, id, seat.rank, &config), fcclSuccess) << fcclGetLastError(nullptr);
+    const Comm comm(made);
+    EXPECT_EQ(
+        try_collective({.collective = fcclCollAllReduce, .dtype = fcclInt32, .count = 3'000}, seat.rank, seat.ranks, comm), "");
+    auto& notes = seat.board.notes;
+    if (seat.rank == kDies) {
+      wait_for(notes[kIn], seat.ranks - 1);
+      std::this_thread::sleep_for(kSettling);
+      notes[kKilledAt] = now_ns();
+      raise(SIGKILL);
+    }
+    ++notes[kIn];
+    const fcclResult_t result = reduce(comm, 3'000);
+    const std::string text = fcclGetLastError(comm);
+    EXPECT_LT(ms_since(notes[kKilledAt]), kLaw) << text;
+    EXPECT_EQ(result, fcclRemoteError) << text;
+    EXPECT_NE(text.find(name_of_rank(kDies)), std::string::npos) << text;
   });
 }
 

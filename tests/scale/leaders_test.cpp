@@ -1,4 +1,6 @@
 // The link of the leaders of 512 hosts, each on a thread: how a failure and a death reach all of them.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "scale/many_descriptors.h"
@@ -20,15 +22,15 @@ uint64_t messages_so_far() {
 
 TEST(LongLeaders, of_512_hosts_hear_of_a_failure_soon_and_by_one_message_each) {
   if (!has_descriptors(kHosts)) GTEST_SKIP() << "this process may have too few descriptors";
-  Star star(kHosts);
+  Linked linked(kHosts);
   constexpr int kTeller = 300;
   const Error failure{fcclInvalidUsage, "rank 600 called AllReduce, and rank 602 AllGather"};
   forget_sends();
   const auto begin = Clock::now();
-  tell_failure(*star.links[kTeller], failure);
+  tell_failure(*linked.links[kTeller], failure);
   for (int host = 0; host < kHosts; ++host) {
     if (host == kTeller) continue;
-    EXPECT_EQ(star.heard[host].first(1), std::vector{"failed: " + failure.message}) << host;
+    EXPECT_EQ(linked.heard[host].first(1), std::vector{"failed: " + failure.message}) << host;
   }
   EXPECT_LT(Clock::now() - begin, kSoon);
   // A message is counted a moment after it has left.
@@ -41,13 +43,34 @@ TEST(LongLeaders, of_512_hosts_hear_soon_that_one_of_them_was_killed) {
   NOT_UNDER_THREAD_SANITIZER();
   if (!has_descriptors(kHosts)) GTEST_SKIP() << "this process may have too few descriptors";
   constexpr int kKilled = 200;
-  Foreign star(kKilled, kHosts);
+  Foreign linked(kKilled, kHosts);
   const auto begin = Clock::now();
-  star.kill();
+  linked.kill();
   const std::string expected = "cut: " + std::to_string(leader_of(kKilled)) + " broken";
   for (int host = 0; host < kHosts; ++host) {
     if (host == kKilled) continue;
-    EXPECT_EQ(star.heard[host].first(1), std::vector{expected}) << host;
+    EXPECT_EQ(linked.heard[host].first(1), std::vector{expected}) << host;
+  }
+  EXPECT_LT(Clock::now() - begin, kSoon);
+}
+
+TEST(LongLeaders, of_512_hosts_hear_soon_of_a_killed_leader_that_led_others_and_who_is_unheard_of_without_it) {
+  NOT_UNDER_THREAD_SANITIZER();
+  if (!has_descriptors(kHosts)) GTEST_SKIP() << "this process may have too few descriptors";
+  constexpr int kKilled = 5;
+  Foreign linked(kKilled, kHosts);
+  const std::vector<int> behind = linked.hosts.tree.subtree_of(kKilled);
+  EXPECT_EQ(behind.size(), 17U);
+  const auto begin = Clock::now();
+  linked.kill();
+  for (int host = 0; host < kHosts; ++host) {
+    if (host == kKilled) continue;
+    std::vector<std::string> expected{"cut: " + std::to_string(leader_of(kKilled)) + " broken"};
+    const bool is_behind = std::ranges::find(behind, host) != behind.end();
+    for (int other = 0; other < kHosts; ++other)
+      if (other != kKilled && other != host && (is_behind || std::ranges::find(behind, other) != behind.end()))
+        expected.push_back(fmt::format("unheard: {} through {}", leader_of(other), leader_of(kKilled)));
+    EXPECT_EQ(linked.heard[host].first(expected.size()), expected) << host;
   }
   EXPECT_LT(Clock::now() - begin, kSoon);
 }

@@ -13,6 +13,7 @@
 #include "plan/catalog.h"
 #include "wire/bent_transport.h"
 #include "wire/calls.h"
+#include "wire/entry.h"
 #include "wire/port.h"
 
 namespace fccl::core::testing {
@@ -304,6 +305,18 @@ std::string refusal_to_open(const std::function<void(BentTransport&)>& bend) {
   if (lane) return "";
   EXPECT_EQ(bent.registered, 0);
   return lane.error().message;
+}
+
+// A process whose first communicator had more hosts may have shorter messages than the others.
+TEST(WireLane, has_as_much_room_beside_an_entry_as_the_member_with_the_shortest_messages) {
+  simulated::FabricOptions options;
+  options.limits.message_bytes = 20'000;
+  Group group({.members = 4, .payload_bytes = 16'384}, options, [](int member, std::unique_ptr<Transport> transport) {
+    auto bent = std::make_unique<BentTransport>(std::move(transport));
+    if (member == 2) bent->shown.message_bytes = 4096 + sizeof(EntryMessage);
+    return bent;
+  });
+  for (int member = 0; member < 4; ++member) EXPECT_EQ(group.lane(member).payload_bytes(), 4096U) << member;
 }
 
 TEST(WireLane, does_not_open_where_an_entry_is_longer_than_a_message) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "bootstrap/bootstrap.h"
@@ -11,6 +12,7 @@
 #include "channels/handshake.h"
 #include "creation/create_options.h"
 #include "creation/network.h"
+#include "host_link/leader_tree.h"
 #include "host_link/link_messages.h"
 #include "plan/entry_rounds.h"
 
@@ -28,6 +30,16 @@ double sealed(const std::string& message) { return static_cast<double>(sizeof(ui
 
 constexpr double kHandshakeBytes = 2 * (kPreambleBytes + kProofBytes);
 
+bool has_many_ranks(const InitShape& shape) { return shape.ranks() > JoinRequest{}.most_direct; }
+
+// Returns how many hosts have a collector: all but the root's, if the ranks are many.
+int collectors_of(const InitShape& shape) { return has_many_ranks(shape) ? shape.hosts - 1 : 0; }
+
+// Returns the tree of leaders; only leaders of many ranks have addresses.
+LeaderTree tree_of(const InitShape& shape) {
+  return {shape.hosts, has_many_ranks(shape) ? kMostChildren : std::max(1, shape.hosts - 1)};
+}
+
 Hello hello_of(const InitShape& shape, int rank) {
   const int host = rank / shape.ranks_per_host;
   const std::string name = fmt::format("ip-10-0-{:02}-{:03}", host / 256, host % 256);
@@ -36,7 +48,7 @@ Hello hello_of(const InitShape& shape, int rank) {
                      .host = host,
                      .host_name = name,
                      .listener = "0002f",
-                     .address = rank == 0 ? "10.0.12.34:45678" : "",
+                     .address = rank == 0 || has_many_ranks(shape) ? "10.0.12.34:45678" : "",
                      .serves = rank == 0},
           .nranks = shape.ranks(),
           .agreement = CreateOptions{}.agreement(),
@@ -51,9 +63,6 @@ Batch batch_of_host(const InitShape& shape) {
   return batch;
 }
 
-// Returns how many hosts have a collector: all but the root's, if the ranks are many.
-int collectors_of(const InitShape& shape) { return shape.ranks() > JoinRequest{}.most_direct ? shape.hosts - 1 : 0; }
-
 // Returns how many edges of the tree lie between the root, which is the 0th, and a collector.
 int level_of(int collector) {
   int level = 0;
@@ -62,9 +71,9 @@ int level_of(int collector) {
 }
 
 double roster_bytes(const InitShape& shape) {
-  Roster roster;
-  for (int rank = 0; rank < shape.ranks(); ++rank) roster.members.push_back(hello_of(shape, rank).member);
-  return sealed(encode(roster));
+  std::map<int, Hello> hellos;
+  for (int rank = 0; rank < shape.ranks(); ++rank) hellos.emplace(rank, hello_of(shape, rank));
+  return sealed(encode(roster_of(hellos)));
 }
 
 // Returns what a lane between so many members says of itself.
@@ -81,7 +90,7 @@ Introduction introduction_of(const InitShape& shape, int members, std::size_t pa
   return introduction;
 }
 
-// Returns what a leader tells the hub of the ranks of its host, all of which have a column.
+// Returns what a leader tells of the ranks of its host, all of which have a column.
 std::string blob_of_host(const InitShape& shape) {
   std::string blob;
   for (int rank = 0; rank < shape.ranks_per_host; ++rank) {
@@ -93,20 +102,27 @@ std::string blob_of_host(const InitShape& shape) {
   return blob;
 }
 
-// Returns the bytes between the hub and one other leader, who exchange these blobs and then empty ones.
+// Returns the bytes between all leaders and their parents, who exchange these blobs and then empty ones.
 double exchanged_bytes(const InitShape& shape) {
+  std::map<std::size_t, int> subtrees;  // how many there are of each size
+  const LeaderTree tree = tree_of(shape);
+  for (int host = 1; host < shape.hosts; ++host) ++subtrees[tree.subtree_of(host).size()];
+  const auto given = [](std::size_t hosts, const std::string& blob) {
+    return sealed(encode_link(Blobs{std::vector<std::string>(hosts, blob)}));
+  };
   double bytes = 0;
-  for (const std::string& blob : {blob_of_host(shape), std::string()})
-    bytes += sealed(encode_link(Blob{blob})) +
-             sealed(encode_link(Blobs{std::vector<std::string>(static_cast<std::size_t>(shape.hosts), blob)}));
+  for (const std::string& blob : {blob_of_host(shape), std::string()}) {
+    const double of_all = given(static_cast<std::size_t>(shape.hosts), blob);
+    for (const auto& [hosts, count] : subtrees) bytes += count * (of_all + given(hosts, blob));
+  }
   return bytes;
 }
 
 }  // namespace
 
 // Each rank says hello, hears the roster and says farewell. Each collector of many ranks does so, too, with a batch of hellos;
-// one that the root sends on says the batch twice. Each host's leader hands out the segment; the other leaders tell the hub two
-// blobs and hear two.
+// one that the root sends on says the batch twice. Each host's leader hands out the segment; each but the top tells its parent
+// twice and hears twice what leaders give.
 InitTraffic init_traffic(const InitShape& shape) {
   const int ranks = shape.ranks(), others = shape.hosts - 1, collectors = collectors_of(shape);
   const int sent_on = std::max(0, collectors - kMostChildren), handed_out = shape.hosts * (shape.ranks_per_host - 1);
@@ -121,7 +137,7 @@ InitTraffic init_traffic(const InitShape& shape) {
   traffic.bytes += sent_on * (batch + sealed(encode(place))) + (ranks + collectors) * sealed(encode(Farewell{})) +
                    (ranks + collectors - rosters) * sealed(encode(SharedRoster{1})) + rosters * roster_bytes(shape) +
                    handed_out * sealed({}) + (ranks + collectors + sent_on + handed_out + others) * kHandshakeBytes;
-  if (others > 0) traffic.bytes += others * exchanged_bytes(shape);
+  traffic.bytes += exchanged_bytes(shape);
   return traffic;
 }
 
@@ -141,8 +157,10 @@ double init_seconds(const InitShape& shape, const CostConstants& bootstrap, cons
   }
   const double segment = talk(kToMeet + 1, (shape.ranks_per_host - 1) * (kOfHandshake + 1), 0);
   if (others == 0) return roster + segment;
-  const double network = talk(kToMeet, others * kOfHandshake, 0) + kNetworkLibrarySeconds;
-  const double hosts = talk(4, others * 4, others * exchanged_bytes(shape));
+  // Each level of the tree waits for the next one.
+  const int most = collectors > 0 ? std::min(others, kMostChildren) : others, levels = collectors > 0 ? level_of(others) : 1;
+  const double network = levels * talk(kToMeet, most * kOfHandshake, 0) + kNetworkLibrarySeconds;
+  const double hosts = levels * talk(4, most * 4, most * exchanged_bytes(shape) / others);
   const double barrier = plan::EntryRounds(shape.hosts, false).seconds(wire);
   return roster + segment + network + hosts + barrier;
 }

@@ -98,9 +98,24 @@ TEST(Messages, a_batch_keeps_its_words_and_names_the_host_of_neighbours_once) {
   EXPECT_TRUE(std::holds_alternative<Present>(batch.words[5].word));
 }
 
+// Ranks 0 and 1 are on the first of 40 hosts, 2 and 3 on the second, and so on. Hosts 0, 1 and 2 have hosts below them.
+TEST(Messages, a_roster_keeps_the_addresses_of_leaders_that_lead_others) {
+  std::map<int, Hello> hellos;
+  for (int rank = 0; rank < 80; ++rank) {
+    hellos[rank].host = "host " + std::to_string(rank / 2);
+    hellos[rank].member = {rank, 1, 0, "host", "0001f", "10.0.0.1:" + std::to_string(4000 + rank)};
+  }
+  const Roster roster = roster_of(hellos);
+  for (int rank = 0; rank < 80; ++rank) {
+    EXPECT_EQ(roster.members[rank].host, rank / 2);
+    EXPECT_EQ(roster.members[rank].address, rank == 0 || rank == 2 || rank == 4 ? hellos[rank].member.address : "") << rank;
+  }
+}
+
 TEST(Messages, the_largest_batch_fits_what_a_parent_allows) {
   const std::string longest(kTextLimit, 'x');
-  const Hello hello{{0, 1, 0, longest, longest, ""}, 2, {}, Error{fcclTimeout, std::string(100000, 'z')}, -1, longest};
+  const std::string address = "[1111:2222:3333:4444:5555:6666:7777:8888]:65535";
+  const Hello hello{{0, 1, 0, longest, longest, address}, 2, {}, Error{fcclTimeout, std::string(100000, 'z')}, -1, longest};
   Batch batch;
   for (size_t i = 0; i < kMostPassedOn; ++i)
     batch.words.push_back({static_cast<int>(i), i % 2 == 0 ? decltype(Passed::word){hello} : Failed{*hello.failure}});

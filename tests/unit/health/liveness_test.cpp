@@ -145,9 +145,9 @@ TEST_F(RanksOfTwoHosts, a_rank_that_left_after_it_had_made_the_call_ends_no_wait
   EXPECT_EQ(wait_for_3(700ms).code, fcclTimeout);
 }
 
-TEST_F(RanksOfTwoHosts, a_rank_of_which_the_hub_told_is_unheard_of_when_that_has_left) {
+TEST_F(RanksOfTwoHosts, a_rank_of_which_another_leader_told_is_unheard_of_when_that_has_left) {
   control->liveness.hear_of_departure({0, PeerStatus::left});
-  control->liveness.hear_of_end(2, LinkEnd::unheard);
+  control->liveness.hear_no_more(2, 0);
   const Error error = wait_for_3();
   EXPECT_EQ(error.code, fcclTimeout);
   EXPECT_NE(error.message.find("since rank 0 (pid 100 on here), through whom"), std::string::npos) << error.message;

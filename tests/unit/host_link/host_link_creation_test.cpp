@@ -18,11 +18,15 @@ std::string blob_of(int host, int turn) {
   return blob;
 }
 
-class HostsMeet : public testing::TestWithParam<int> {};
+struct HostsInTree {
+  int hosts;
+  int most_children;
+};
+class HostsMeet : public testing::TestWithParam<HostsInTree> {};
 
 TEST_P(HostsMeet, and_every_leader_learns_the_bytes_of_all_in_each_exchange) {
   const Census census;
-  Hosts hosts(GetParam());
+  Hosts hosts(GetParam().hosts, GetParam().most_children);
   on_all(hosts.size(), [&](int host) {
     auto link = hosts.meet(host);
     ASSERT_TRUE(link) << link.error().message;
@@ -35,7 +39,13 @@ TEST_P(HostsMeet, and_every_leader_learns_the_bytes_of_all_in_each_exchange) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(HostLink, HostsMeet, testing::Values(1, 2, 5, 33));
+INSTANTIATE_TEST_SUITE_P(HostLink, HostsMeet,
+                         testing::Values(HostsInTree{1, 16}, HostsInTree{2, 16}, HostsInTree{5, 16}, HostsInTree{33, 16},
+                                         HostsInTree{33, 33}, HostsInTree{4, 1}, HostsInTree{12, 2}, HostsInTree{13, 3}),
+                         [](const auto& tested) {
+                           return std::to_string(tested.param.hosts) + "_hosts_of_" +
+                                  std::to_string(tested.param.most_children) + "_children";
+                         });
 
 TEST(HostLinkCreation, the_largest_blobs_are_exchanged_and_larger_ones_refused) {
   Hosts hosts(3);
@@ -67,7 +77,7 @@ TEST(HostLinkCreation, who_has_everything_may_leave_while_others_still_read) {
 pid_t leader_process(Hosts& hosts, int host, const std::function<void(HostLink&)>& act) {
   const pid_t child = ::fork();
   if (child != 0) return child;
-  if (host != 0) hosts.listener.close();
+  hosts.keep_only(host);
   auto link = hosts.meet(host);
   if (!link) ::_exit(1);
   act(**link);
@@ -107,10 +117,10 @@ TEST(HostLinkCreation, a_leader_that_is_killed_is_named_on_all_others_at_once) {
   }
 }
 
-TEST(HostLinkCreation, a_hub_that_is_killed_is_named_on_all_others_at_once) {
+TEST(HostLinkCreation, a_top_that_is_killed_is_named_on_all_others_at_once) {
   Hosts hosts(3);
   const pid_t child = leader_process(hosts, 0, [](HostLink&) { ::pause(); });
-  hosts.listener.close();
+  hosts.listeners[0].close();
   std::jthread killer([&] {
     std::this_thread::sleep_for(200ms);
     ::kill(child, SIGKILL);
@@ -138,6 +148,46 @@ TEST(HostLinkCreation, a_leader_that_never_comes_is_named_by_all_at_the_deadline
   EXPECT_LT(Clock::now() - begin, 5s);
 }
 
+TEST(HostLinkCreation, a_leader_at_the_bottom_of_a_tree_that_never_comes_is_named_by_all_at_the_deadline) {
+  Hosts hosts(kInTree, kTwoChildren);
+  on_all(kInTree, [&](int host) {
+    if (host == 6) return;
+    const Error error = meet_and_exchange(hosts, host, 2s);
+    EXPECT_EQ(error.code, fcclTimeout);
+    expect_text(error, {"missing: rank 12 (pid", "host-6", "FCCL_INIT_TIMEOUT"});
+  });
+}
+
+TEST(HostLinkCreation, a_leader_in_a_tree_that_is_killed_is_named_on_all_others_at_once) {
+  Hosts hosts(kInTree, kTwoChildren);
+  const pid_t child = leader_process(hosts, 1, [](HostLink&) { ::pause(); });
+  hosts.listeners[1].close();
+  std::jthread killer([&] {
+    std::this_thread::sleep_for(200ms);
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+  });
+  const auto begin = Clock::now();
+  on_all(kInTree, [&](int host) {
+    if (host == 1) return;
+    const Error error = meet_and_exchange(hosts, host, 20s);
+    EXPECT_EQ(error.code, fcclRemoteError);
+    expect_text(error, {"rank 2 (pid", "host-1"});
+  });
+  EXPECT_LT(Clock::now() - begin, 5s);
+}
+
+TEST(HostLinkCreation, who_has_everything_may_leave_while_its_parent_still_tells_others) {
+  Hosts hosts(kInTree, kTwoChildren);
+  on_all(kInTree, [&](int host) {
+    auto link = hosts.meet(host);
+    ASSERT_TRUE(link) << link.error().message;
+    if (host > 4) std::this_thread::sleep_for(100ms);
+    const auto all = (*link)->exchange(std::string(200000, 'x'), Deadline::after(20s));
+    EXPECT_TRUE(all) << host << all.error().message;
+  });
+}
+
 TEST(HostLinkCreation, a_leader_without_bytes_is_named_by_all_at_the_deadline) {
   Hosts hosts(3);
   std::promise<void> over;
@@ -156,7 +206,7 @@ TEST(HostLinkCreation, a_leader_without_bytes_is_named_by_all_at_the_deadline) {
   });
 }
 
-TEST(HostLinkCreation, a_hub_that_cannot_be_reached_is_named_at_the_deadline) {
+TEST(HostLinkCreation, a_top_that_cannot_be_reached_is_named_at_the_deadline) {
   Hosts hosts(2);
   // Nobody takes connections there, but the kernel does.
   const auto begin = Clock::now();
@@ -167,9 +217,9 @@ TEST(HostLinkCreation, a_hub_that_cannot_be_reached_is_named_at_the_deadline) {
   EXPECT_LT(Clock::now() - begin, 3s);
 }
 
-TEST(HostLinkCreation, a_hub_that_no_longer_listens_is_an_error_at_once) {
+TEST(HostLinkCreation, a_top_that_no_longer_listens_is_an_error_at_once) {
   Hosts hosts(2);
-  hosts.listener.close();
+  hosts.listeners[0].close();
   const auto begin = Clock::now();
   const auto met = hosts.meet(1, 20s);
   ASSERT_FALSE(met);

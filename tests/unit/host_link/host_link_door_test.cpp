@@ -1,4 +1,4 @@
-// Tests of whom a link between hosts believes: strangers at the hub's door, and leaders who say what they may not.
+// Tests of whom a link between hosts believes: strangers at the door of the top, and leaders who say what they may not.
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -22,8 +22,8 @@ constexpr auto kBlobTime = 8s;
 constexpr auto kBlobTime = 1s;
 #endif
 
-Descriptor stranger(const Address& hub, std::string_view words) {
-  Connection connection = connect_tcp(hub, Deadline::after(1s));
+Descriptor stranger(const Address& top, std::string_view words) {
+  Connection connection = connect_tcp(top, Deadline::after(1s));
   if (connection.socket && !words.empty()) write_some(connection.socket.get(), words);
   return std::move(connection.socket);
 }
@@ -32,7 +32,7 @@ std::string preamble(int rank) { return std::string(Conversation(Role::connects,
 
 // One who holds the key and says that it is that rank; open.
 Channel key_holder(const Hosts& hosts, int rank) {
-  Channel channel(std::move(connect_tcp(hosts.hub(), Deadline::after(1s)).socket),
+  Channel channel(std::move(connect_tcp(hosts.top(), Deadline::after(1s)).socket),
                   Conversation(Role::connects, hosts.id.key, {rank}));
   EXPECT_TRUE(channel.await_open(Deadline::after(5s)));
   return channel;
@@ -44,7 +44,7 @@ TEST(HostLinkDoor, strangers_delay_nobody) {
   std::list<Descriptor> strangers;
   for (const std::string& words : {std::string(), preamble(2).substr(0, 7), preamble(2), preamble(2) + std::string(65536, '\0'),
                                    std::string("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), std::string(65536, '\xa5')})
-    strangers.push_back(stranger(hosts.hub(), words));
+    strangers.push_back(stranger(hosts.top(), words));
   const auto begin = Clock::now();
   on_all(3, [&](int host) {
     const auto met = hosts.meet(host);
@@ -56,25 +56,25 @@ TEST(HostLinkDoor, strangers_delay_nobody) {
 
 TEST(HostLinkDoor, ranks_that_are_not_expected_are_turned_away) {
   Hosts hosts(2);
-  auto hub = std::async(std::launch::async, [&] { return hosts.meet(0); });
-  // The ranks are of the hub's host, not a leader, or out of range.
+  auto top = std::async(std::launch::async, [&] { return hosts.meet(0); });
+  // The ranks are of the top's host, not a leader, or out of range.
   std::list<Channel> uninvited;
   for (const int rank : {0, 1, 3, 4, -1, 1 << 30, INT32_MIN}) uninvited.push_back(key_holder(hosts, rank));
   auto leaf = hosts.meet(1);
   ASSERT_TRUE(leaf) << leaf.error().message;
-  EXPECT_TRUE(hub.get());
+  EXPECT_TRUE(top.get());
 }
 
 TEST(HostLinkDoor, another_key_is_an_error_at_once) {
   Hosts hosts(2);
-  auto hub = std::async(std::launch::async, [&] { return hosts.meet(0, 1s); });
+  auto top = std::async(std::launch::async, [&] { return hosts.meet(0, 1s); });
   HostLinkRequest request = hosts.request(1);
   request.id.key[0] ^= 1;
   const auto met = HostLink::meet(request, {}, Deadline::after(10s));
   ASSERT_FALSE(met);
   EXPECT_EQ(met.error().code, fcclInvalidUsage);
   EXPECT_NE(met.error().message.find("does not hold the key"), std::string::npos) << met.error().message;
-  EXPECT_EQ(hub.get().error().code, fcclTimeout);
+  EXPECT_EQ(top.get().error().code, fcclTimeout);
 }
 
 TEST(HostLinkDoor, is_closed_once_all_are_in_also_where_a_forked_child_has_a_copy) {
@@ -84,20 +84,20 @@ TEST(HostLinkDoor, is_closed_once_all_are_in_also_where_a_forked_child_has_a_cop
     while (true) ::pause();
   std::vector<std::unique_ptr<HostLink>> links(2);
   on_all(2, [&](int host) { links[host] = *hosts.meet(host); });
-  EXPECT_EQ(connect_tcp(hosts.hub(), Deadline::after(1s)).error, ECONNREFUSED);
+  EXPECT_EQ(connect_tcp(hosts.top(), Deadline::after(1s)).error, ECONNREFUSED);
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
 }
 
-// A hub and a first leader that have started, and a second one that says what it likes.
+// A top and a first leader that have started, and a second one that says what it likes.
 struct Rogue {
   Rogue() : hosts(3), heard(2), links(2), channel(reach()) {}
 
   Channel reach() {
-    auto hub = std::async(std::launch::async, [&] { return hosts.meet(0); });
+    auto top = std::async(std::launch::async, [&] { return hosts.meet(0); });
     links[1] = *hosts.meet(1);
     Channel made = key_holder(hosts, leader_of(2));
-    links[0] = std::move(*hub.get());
+    links[0] = std::move(*top.get());
     for (const int host : {0, 1}) EXPECT_TRUE(links[host]->start(make_wake(), {}, heard[host].events()));
     return made;
   }
@@ -135,20 +135,20 @@ TEST(HostLinkDoor, what_a_leader_repeats_is_told_once) {
     EXPECT_EQ(rogue.heard[host].first(3), (Lines{"gone: 5 left", "failed: failure 0", "gone: 4 died"})) << host;
 }
 
-TEST(HostLinkDoor, a_leader_that_says_what_only_the_hub_says_or_is_far_ahead_ends_the_exchange_by_name) {
-  const std::vector<std::vector<LinkMessage>> misfits{{Blobs{{"x", "y", "z"}}}, {Blob{}, Blob{}, Blob{}}};
+TEST(HostLinkDoor, a_leader_that_gives_for_hosts_that_are_not_below_it_or_is_far_ahead_ends_the_exchange_by_name) {
+  const std::vector<std::vector<LinkMessage>> misfits{{Blobs{{"x", "y", "z"}}}, {Blobs{{""}}, Blobs{{""}}, Blobs{{""}}}};
   for (const std::vector<LinkMessage>& misfit : misfits) {
     Hosts hosts(3);
-    auto hub = std::async(std::launch::async, [&]() -> Result<std::vector<std::string>> {
+    auto top = std::async(std::launch::async, [&]() -> Result<std::vector<std::string>> {
       auto link = hosts.meet(0);
       if (!link) return fail(link.error());
-      return (*link)->exchange("hub", Deadline::after(20s));
+      return (*link)->exchange("top", Deadline::after(20s));
     });
     auto other = key_holder(hosts, leader_of(2));
     Channel rogue = key_holder(hosts, leader_of(1));
     for (const LinkMessage& message : misfit) rogue.say(encode_link(message));
     EXPECT_TRUE(rogue.await_sent(Deadline::after(5s)));
-    const auto all = hub.get();
+    const auto all = top.get();
     ASSERT_FALSE(all);
     EXPECT_EQ(all.error().code, fcclRemoteError);
     EXPECT_NE(all.error().message.find("rank 2 (pid"), std::string::npos) << all.error().message;
@@ -156,20 +156,21 @@ TEST(HostLinkDoor, a_leader_that_says_what_only_the_hub_says_or_is_far_ahead_end
   }
 }
 
-TEST(HostLinkDoor, a_hub_that_tells_of_more_or_fewer_hosts_than_there_are_ends_the_exchange_by_name) {
-  for (const LinkMessage& misfit : {LinkMessage{Blobs{{"x"}}}, LinkMessage{Blobs{{"x", "y", "z"}}}, LinkMessage{Blob{"x"}}}) {
+TEST(HostLinkDoor, a_top_that_tells_of_more_or_fewer_hosts_than_there_are_ends_the_exchange_by_name) {
+  for (const LinkMessage& misfit : {LinkMessage{Blobs{{"x"}}}, LinkMessage{Blobs{{"x", "y", "z"}}}, LinkMessage{Blobs{}}}) {
     Hosts hosts(2);
     auto leader = std::async(std::launch::async, [&]() -> Result<std::vector<std::string>> {
       auto link = hosts.meet(1);
       if (!link) return fail(link.error());
       return (*link)->exchange("leader", Deadline::after(20s));
     });
-    pollfd ready{hosts.listener.get(), POLLIN, 0};
+    pollfd ready{hosts.listeners[0].get(), POLLIN, 0};
     poll_until({&ready, 1}, Deadline::after(5s));
-    Channel hub(std::move(accept_one(hosts.listener.get()).socket), Conversation(Role::listens, hosts.id.key, {leader_of(0)}));
-    ASSERT_TRUE(hub.await_open(Deadline::after(5s)));
-    hub.say(encode_link(misfit));
-    EXPECT_TRUE(hub.await_sent(Deadline::after(5s)));
+    Channel top(std::move(accept_one(hosts.listeners[0].get()).socket),
+                Conversation(Role::listens, hosts.id.key, {leader_of(0)}));
+    ASSERT_TRUE(top.await_open(Deadline::after(5s)));
+    top.say(encode_link(misfit));
+    EXPECT_TRUE(top.await_sent(Deadline::after(5s)));
     const auto all = leader.get();
     ASSERT_FALSE(all);
     EXPECT_EQ(all.error().code, fcclRemoteError);
@@ -180,7 +181,7 @@ TEST(HostLinkDoor, a_hub_that_tells_of_more_or_fewer_hosts_than_there_are_ends_t
 
 TEST(HostLinkDoor, a_leader_that_takes_no_bytes_is_named_at_the_deadline_and_keeps_nobody_from_leaving) {
   Hosts hosts(3);
-  Channel silent(std::move(connect_tcp(hosts.hub(), Deadline::after(1s)).socket),
+  Channel silent(std::move(connect_tcp(hosts.top(), Deadline::after(1s)).socket),
                  Conversation(Role::connects, hosts.id.key, {leader_of(2)}));
   // So that the system takes little for it.
   const int few = 4096;
@@ -188,7 +189,7 @@ TEST(HostLinkDoor, a_leader_that_takes_no_bytes_is_named_at_the_deadline_and_kee
   on_all(3, [&](int host) {
     if (host == 2) {
       ASSERT_TRUE(silent.await_open(Deadline::after(20s)));
-      silent.say(encode_link(Blob{"x"}));
+      silent.say(encode_link(Blobs{{"x"}}));
       ASSERT_TRUE(silent.await_sent(Deadline::after(20s)));
       return;
     }

@@ -28,7 +28,6 @@ TEST(LinkMessages, come_back_from_their_bytes) {
     EXPECT_EQ(encode_link(*same), encode_link(message));
   }
   EXPECT_EQ(std::get<Blobs>(*decode_link(encode_link(samples()[0]))).of_hosts, (std::vector<std::string>{"abc", "", "de"}));
-  for (const char* bytes : {"", "abc"}) EXPECT_EQ(std::get<Blob>(*decode_link(encode_link(Blob{bytes}))).bytes, bytes);
   EXPECT_EQ(std::get<Departure>(*decode_link(encode_link(samples()[4]))).rank, 9);
   EXPECT_EQ(std::get<Departure>(*decode_link(encode_link(samples()[4]))).last_call, uint64_t{7} << 40);
   EXPECT_EQ(std::get<Failure>(*decode_link(encode_link(samples()[3]))).error.message, "late");
@@ -45,17 +44,17 @@ TEST(LinkMessages, bytes_that_are_cut_or_too_many_are_refused) {
 }
 
 TEST(LinkMessages, what_nobody_says_is_refused) {
-  EXPECT_FALSE(decode_link(encode_link(Blob{std::string(kBlobLimit + 1, 'x')})));
+  EXPECT_FALSE(decode_link(encode_link(Blobs{{std::string(kBlobLimit + 1, 'x')}})));
   EXPECT_FALSE(decode_link(encode_link(Failure{{fcclSuccess, "fine"}})));
   EXPECT_FALSE(decode_link(encode_link(Failure{{fcclNumResults, "?"}})));
   EXPECT_FALSE(decode_link(encode_link(Departure{-1, PeerStatus::died})));
   EXPECT_FALSE(decode_link(encode_link(Departure{1, PeerStatus::present})));
   EXPECT_FALSE(decode_link(encode_link(Departure{1, PeerStatus::out_of_reach})));
   EXPECT_FALSE(decode_link(encode_link(Cut{-1, LinkEnd::broken})));
-  EXPECT_FALSE(decode_link(encode_link(Cut{1, LinkEnd::unheard})));
+  EXPECT_FALSE(decode_link(encode_link(Cut{1, static_cast<LinkEnd>(2)})));
   EXPECT_FALSE(decode_link(encode_link(LongWait{-1, 2})));
   EXPECT_FALSE(decode_link(encode_link(LongWait{1, -2})));
-  EXPECT_FALSE(decode_link("\x08"));
+  EXPECT_FALSE(decode_link("\x07"));
 }
 
 TEST(LinkMessages, hosts_that_are_more_or_fewer_than_counted_are_refused) {
@@ -72,8 +71,11 @@ TEST(LinkMessages, long_texts_are_cut) {
 }
 
 TEST(LinkMessages, the_largest_blobs_fit_what_those_who_take_them_allow) {
-  EXPECT_EQ(encode_link(Blob{std::string(kBlobLimit, 'x')}).size(), most_from_leader());
-  EXPECT_EQ(encode_link(Blobs{{std::string(kBlobsLimit, 'x'), ""}}).size(), most_from_hub(2));
+  const std::string largest(kBlobLimit, 'x');
+  EXPECT_EQ(encode_link(Blobs{{largest}}).size(), message_limit(1));
+  EXPECT_EQ(encode_link(Blobs{{largest, largest, largest}}).size(), message_limit(3));
+  EXPECT_EQ(encode_link(Blobs{std::vector(kBlobsLimit / kBlobLimit, largest)}).size(), message_limit(16));
+  EXPECT_EQ(message_limit(512) - message_limit(16), 4 * (512 - 16));
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ TEST_F(Retirement, goes_on_hearing_for_the_other_ranks_of_its_host) {
   EXPECT_EQ(heard[2].first(1), Lines{"gone: 3 died"});
 }
 
-TEST_F(Retirement, of_the_hub_passes_on_what_others_tell_until_only_one_of_them_is_left) {
+TEST_F(Retirement, of_the_top_passes_on_what_others_tell_until_only_one_of_them_is_left) {
   go(1, PeerStatus::left);
   retire_leader(0);
   EXPECT_EQ(heard[1].first(2), (Lines{"gone: 1 left", "gone: 0 left"}));
@@ -91,6 +91,23 @@ TEST_F(Retirement, of_the_hub_passes_on_what_others_tell_until_only_one_of_them_
   EXPECT_EQ(heard[1].first(3).back(), "gone: 5 died");
   links[2].reset();
   EXPECT_EQ(heard[1].first(5), (Lines{"gone: 1 left", "gone: 0 left", "gone: 5 died", "cut: 4 goodbye", "cut: 0 goodbye"}));
+}
+
+TEST(RetirementInATree, passes_on_what_others_tell_through_a_host_that_has_left) {
+  // The top has the children 1 and 2, and host 1 has 3 and 4.
+  Linked linked(5, 2);
+  for (const int rank : {2, 3}) tell_gone(*linked.links[1], rank, PeerStatus::left);
+  HostLink::retire(std::move(linked.links[1]), 1h);
+  tell_gone(*linked.links[3], 6, PeerStatus::died);
+  for (const int host : {0, 2, 4})
+    EXPECT_EQ(linked.heard[host].first(3), (Lines{"gone: 2 left", "gone: 3 left", "gone: 6 died"}));
+  tell_gone(*linked.links[2], 4, PeerStatus::died);
+  for (const int host : {0, 3, 4}) EXPECT_EQ(linked.heard[host].first(host == 3 ? 3 : 4).back(), "gone: 4 died") << host;
+  // The retired link ends when it has only the top left.
+  linked.links[3].reset();
+  EXPECT_EQ(linked.heard[0].first(5).back(), "cut: 6 goodbye");
+  linked.links[4].reset();
+  EXPECT_EQ(linked.heard[0].first(7).back(), "cut: 2 goodbye");
 }
 
 TEST_F(Retirement, has_an_end) {

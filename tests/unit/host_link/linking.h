@@ -27,33 +27,42 @@ namespace fccl::core {
 using namespace std::chrono_literals;
 
 inline constexpr int kRanksPerHost = 2;
+// A tree whose top has the children 1 and 2; host 1 has 3 and 4, and host 2 has 5 and 6.
+inline constexpr int kInTree = 7, kTwoChildren = 2;
 
 inline int leader_of(int host) { return host * kRanksPerHost; }
 
-// Hosts of two ranks each, whose leaders are their first ones, and the hub's listener.
+// Hosts of two ranks each, whose leaders are their first ones, and the listeners of those that have children.
 struct Hosts {
-  explicit Hosts(int hosts) {
+  explicit Hosts(int hosts, int most_children = kMostChildren)
+      : tree(hosts, most_children), listeners(static_cast<size_t>(hosts)) {
     fill_random(id.key);
-    listener = std::move(*listen_tcp({false, {127, 0, 0, 1}, 0}));
     for (int host = 0; host < hosts; ++host) {
       leaders.push_back({leader_of(host), ::getpid(), host, "host-" + std::to_string(host), ""});
       for (int rank = 0; rank < kRanksPerHost; ++rank) host_of.push_back(host);
+      if (host != LeaderTree::kTop && tree.children_of(host).empty()) continue;
+      listeners[host] = std::move(*listen_tcp({false, {127, 0, 0, 1}, 0}));
+      leaders.back().address = to_text(*address_of(listeners[host].get()));
     }
-    leaders[0].address = to_text(*address_of(listener.get()));
   }
 
-  HostLinkRequest request(int host) const { return {id, leader_of(host), leaders, host_of}; }
+  HostLinkRequest request(int host) const { return {id, leader_of(host), leaders, host_of, tree}; }
   int size() const { return static_cast<int>(leaders.size()); }
-  Address hub() const { return *address_from(leaders[0].address); }
+  Address top() const { return *address_from(leaders[0].address); }
 
   Result<std::unique_ptr<HostLink>> meet(int host, std::chrono::milliseconds patience = 20s,
                                          const CancelCheck& cancel_check = {}) {
-    return HostLink::meet(request(host), host == 0 ? std::move(listener) : Descriptor{},
-                          {Deadline::after(patience), cancel_check});
+    return HostLink::meet(request(host), std::move(listeners[host]), {Deadline::after(patience), cancel_check});
+  }
+  // For a process that is the leader of one host.
+  void keep_only(int host) {
+    for (int other = 0; other < size(); ++other)
+      if (other != host) listeners[other].close();
   }
 
   UniqueId id;
-  Descriptor listener;
+  LeaderTree tree;
+  std::vector<Descriptor> listeners;
   std::vector<Member> leaders;
   std::vector<int> host_of;
 };
@@ -64,7 +73,8 @@ inline void on_all(int hosts, const std::function<void(int)>& act) {
   for (int host = 0; host < hosts; ++host) threads.emplace_back(act, host);
 }
 
-// The events that one link told; outlives it. As "failed: text", "gone: 3 died", "cut: 2 broken", "look".
+// The events that one link told; outlives it. As "failed: text", "gone: 3 died", "cut: 2 broken", "unheard: 4 through 2",
+// "look".
 class Heard {
  public:
   LinkEvents events() {
@@ -74,7 +84,10 @@ class Heard {
           add("gone: " + std::to_string(departure.rank) + (departure.how == PeerStatus::left ? " left" : " died"));
         },
         [this](const LongWait& wait) { add("waits: " + std::to_string(wait.rank) + " for " + std::to_string(wait.awaited)); },
-        [this](int leader, LinkEnd how) { add("cut: " + std::to_string(leader) + " " + text_of(how)); },
+        [this](int leader, LinkEnd how) {
+          add("cut: " + std::to_string(leader) + (how == LinkEnd::goodbye ? " goodbye" : " broken"));
+        },
+        [this](int leader, int through) { add("unheard: " + std::to_string(leader) + " through " + std::to_string(through)); },
         [this] {
           add("look");
           return LinkNews{};
@@ -93,10 +106,6 @@ class Heard {
   }
 
  private:
-  static std::string text_of(LinkEnd how) {
-    if (how == LinkEnd::goodbye) return "goodbye";
-    return how == LinkEnd::broken ? "broken" : "unheard";
-  }
   void add(std::string line) {
     const std::lock_guard lock(mutex_);
     lines_.push_back(std::move(line));
@@ -115,8 +124,8 @@ inline void tell_gone(HostLink& link, int rank, PeerStatus how) { link.tell({.de
 inline Descriptor make_wake() { return Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
 
 // Links of all hosts that have met and started.
-struct Star {
-  explicit Star(int count) : hosts(count), heard(count), links(count) {
+struct Linked {
+  explicit Linked(int count, int most_children = kMostChildren) : hosts(count, most_children), heard(count), links(count) {
     on_all(count, [&](int host) {
       auto met = hosts.meet(host);
       ASSERT_TRUE(met) << met.error().message;
@@ -133,16 +142,17 @@ struct Star {
 
 // Links of hosts, of which one is a process of its own.
 struct Foreign {
-  explicit Foreign(int foreign, int count = 3) : hosts(count), heard(count), links(count) {
+  explicit Foreign(int foreign, int count = 3, int most_children = kMostChildren)
+      : hosts(count, most_children), heard(count), links(count) {
     child = ::fork();
     if (child == 0) {
-      if (foreign != 0) hosts.listener.close();
+      hosts.keep_only(foreign);
       Heard own;
       auto link = hosts.meet(foreign);
       if (!link || !(*link)->start(make_wake(), {}, own.events())) ::_exit(1);
       while (true) ::pause();
     }
-    if (foreign == 0) hosts.listener.close();
+    hosts.listeners[foreign].close();
     on_all(count, [&](int host) {
       if (host == foreign) return;
       auto met = hosts.meet(host);
