@@ -78,7 +78,7 @@ size_t EntryExchange::put_contents(int receiver, std::byte* into) const {
   for (int i = 0; i < rounds_.sources(told_); ++i) {
     const int source = rounds_.before(lane_.me(), i);
     for_each_chunk(told_, source, receiver, [&](int chunk) {
-      const size_t bytes = bytes_of(chunk);
+      const size_t bytes = bytes_of(source, chunk);
       if (source == lane_.me())
         gather(chunk, end);
       else
@@ -94,7 +94,7 @@ void EntryExchange::find_contents(int sender) {
   for (int i = 0; i < rounds_.sources(heard_); ++i) {
     const int source = rounds_.before(sender, i);
     contents_[static_cast<size_t>(source)] = next;
-    for_each_chunk(heard_, source, lane_.me(), [&](int chunk) { next += bytes_of(chunk); });
+    for_each_chunk(heard_, source, lane_.me(), [&](int chunk) { next += bytes_of(source, chunk); });
   }
 }
 
@@ -104,12 +104,15 @@ const std::byte* EntryExchange::held(int source, int chunk) const {
   bool is_found = false;
   for_each_chunk(rounds_.round_of(rounds_.before(lane_.me(), source)), source, lane_.me(), [&](int other) {
     is_found |= other == chunk;
-    if (!is_found) at += bytes_of(other);
+    if (!is_found) at += bytes_of(source, other);
   });
   return at;
 }
 
-size_t EntryExchange::bytes_of(int chunk) const {
+// Blocks of pairs are passed on only between hosts with as many ranks each, so those of another member for anyone are as long
+// as this one's for any peer.
+size_t EntryExchange::bytes_of(int source, int chunk) const {
+  if (task_->call.signature.row().has_pairs() && source != lane_.me()) chunk = lane_.peer(1);
   return task_->input.elements_of_chunk(chunk, 0) * task_->wire_element_bytes();
 }
 

@@ -46,7 +46,7 @@ class EntryExchange {
   template <class Use>
   void for_each_chunk(int round, int source, int receiver, Use&& use) const;
   const std::byte* held(int source, int chunk) const;
-  size_t bytes_of(int chunk) const;
+  size_t bytes_of(int source, int chunk) const;
   void gather(int chunk, std::byte* into) const;
 
   WireLane& lane_;

@@ -94,11 +94,13 @@ std::optional<size_t> WirePlanner::bytes_in_one_slice(const Call& call, size_t l
   return load_of(signature, true).in_message * bytes;
 }
 
-// In init each host tells every other one, since its barrier shows that every host reaches every other.
+// In init each host tells every other one, since its barrier shows that every host reaches every other. A host that passes on
+// blocks of pairs must know their lengths.
 bool WirePlanner::goes_by_dissemination(const Signature& signature, std::optional<size_t> bytes_beside_entries) const {
+  const Collective& row = signature.row();
   if (signature.issuer == Issuer::init) return false;
-  return plan::EntryRounds::of_call(columns_.hosts(), signature.row(), bytes_beside_entries, settings_.payload_bytes,
-                                    settings_.costs)
+  if (bytes_beside_entries && row.has_pairs() && (row.has_private_counts() || !columns_.is_even())) return false;
+  return plan::EntryRounds::of_call(columns_.hosts(), row, bytes_beside_entries, settings_.payload_bytes, settings_.costs)
       .is_by_dissemination();
 }
 

@@ -38,16 +38,16 @@ class EntryRounds {
   EntryRounds(int members, bool by_dissemination) : members_(members), by_dissemination_(by_dissemination) {}
 
   // Returns the rounds of a call, those that take less time. `content`: the bytes that travel with the entries, from each
-  // member to each other one; none if a plan moves the data. Dissemination does not suit content that differs for each other
-  // member, nor content of which a message does not hold enough.
+  // member to each other one; none if a plan moves the data. Dissemination does not suit content of which a message does not
+  // hold enough.
   static EntryRounds of_call(int members, const Collective& row, std::optional<size_t> content, size_t payload_bytes,
                              const CostConstants& costs) {
     const EntryRounds to_each(members, false), by_dissemination(members, true);
-    if (members <= kMostMembersToEach || by_dissemination.seconds(costs) > to_each.seconds(costs)) return to_each;
-    if (!content) return by_dissemination;
-    if (row.givers == Who::all && row.input == Extent::block_per_rank) return to_each;
-    const bool fits = *content * static_cast<size_t>(most_contents(members, row)) <= payload_bytes;
-    return fits ? by_dissemination : to_each;
+    const size_t bytes = content.value_or(0);
+    if (members <= kMostMembersToEach || bytes * static_cast<size_t>(most_contents(members, row)) > payload_bytes)
+      return to_each;
+    const double on_wire = static_cast<double>(bytes) * passed_on(members, row) * costs.wire_byte;
+    return by_dissemination.seconds(costs) + on_wire > to_each.seconds(costs) ? to_each : by_dissemination;
   }
 
   bool is_by_dissemination() const { return by_dissemination_; }
@@ -66,9 +66,17 @@ class EntryRounds {
   // Says whose content a message of the round can carry: of its sender and of the members before it, `sources` in all, each
   // once.
   int sources(int round) const { return by_dissemination_ ? std::min(1 << round, members_ - (1 << round)) : 1; }
-  // Returns the largest number of contents that a message of any round carries, where each member's is for one or for all.
+  // Returns the largest number of contents that a message of any round carries.
   static int most_contents(int members, const Collective& row) {
     return row.givers == Who::root && row.input == Extent::one_block ? 1 : std::max(1, members / 2);
+  }
+  // Returns how many more contents each member sends by dissemination than to each. Only content that differs for each other
+  // member travels more than once.
+  static int passed_on(int members, const Collective& row) {
+    if (row.givers != Who::all || row.input != Extent::block_per_rank) return 0;
+    int contents = 0;
+    for (int distance = 1; distance < members; ++distance) contents += std::popcount(static_cast<unsigned>(distance)) - 1;
+    return contents;
   }
   // Calls `use` with each member that takes what `source` gives, and has it by a message of that round to `receiver`: that is
   // `receiver` itself, and those whom it tells of `source`, at once or by others; in the order of their distance from

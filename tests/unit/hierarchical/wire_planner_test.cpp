@@ -85,8 +85,20 @@ TEST(WirePlanner, spreads_entries_by_dissemination_between_more_than_three_hosts
   EXPECT_FALSE(of_cheap_messages.wire_plan_of({all_reduce}, 0).by_dissemination);
   EXPECT_TRUE(is_spread(kColumns, all_reduce));
   EXPECT_FALSE(is_spread(Columns({{0}, {1}, {2}}, 0), all_reduce));
-  // Each of the others gets different data, so each is told at once.
-  EXPECT_FALSE(is_spread(kColumns, {fcclCollReduceScatter, fcclInt8, ReduceOp::sum, -1, 8}));
+  EXPECT_TRUE(is_spread(kColumns, {fcclCollReduceScatter, fcclInt8, ReduceOp::sum, -1, 8}));
+}
+
+TEST(WirePlanner, spreads_blocks_of_pairs_only_where_those_who_pass_them_on_know_their_lengths) {
+  const auto is_spread = [](const Columns& columns, fcclColl_t collective) {
+    WirePlanner planner(columns, settings_of_dear_messages());
+    const WirePlan plan = planner.wire_plan_of({{collective, fcclInt8, ReduceOp::sum, -1, 8}}, 8);
+    EXPECT_TRUE(plan.beside_entries);
+    return plan.by_dissemination;
+  };
+  const Columns even({{0, 1}, {2, 3}, {4, 5}, {6, 7}}, 0), uneven({{0, 1}, {2, 3}, {4, 5}, {6}}, 0);
+  EXPECT_TRUE(is_spread(even, fcclCollAlltoAll));
+  EXPECT_FALSE(is_spread(even, fcclCollAlltoAllV));
+  EXPECT_FALSE(is_spread(uneven, fcclCollAlltoAll));
 }
 
 // Other calls need not, but it shows that every host reaches every other.
