@@ -94,12 +94,11 @@ std::optional<size_t> WirePlanner::bytes_in_one_slice(const Call& call, size_t l
   return load_of(signature, true).in_message * bytes;
 }
 
-// In init each host tells every other one, since its barrier shows that every host reaches every other. A host that passes on
-// blocks of pairs must know their lengths.
+// In init each host tells every other one, since its barrier shows that every host reaches every other.
 bool WirePlanner::goes_by_dissemination(const Signature& signature, std::optional<size_t> bytes_beside_entries) const {
   const Collective& row = signature.row();
   if (signature.issuer == Issuer::init) return false;
-  if (bytes_beside_entries && row.has_pairs() && (row.has_private_counts() || !columns_.is_even())) return false;
+  if (bytes_beside_entries && !plan::EntryRounds::may_pass_on(row, columns_.is_even())) return false;
   return plan::EntryRounds::of_call(columns_.hosts(), row, bytes_beside_entries, settings_.payload_bytes, settings_.costs)
       .is_by_dissemination();
 }

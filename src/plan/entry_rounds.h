@@ -70,6 +70,11 @@ class EntryRounds {
   static int most_contents(int members, const Collective& row) {
     return row.givers == Who::root && row.input == Extent::one_block ? 1 : std::max(1, members / 2);
   }
+  // Says whether members can pass content on: of blocks of pairs they must know the lengths. `is_even`: all hosts have as many
+  // ranks.
+  static bool may_pass_on(const Collective& row, bool is_even) {
+    return !row.has_pairs() || (is_even && !row.has_private_counts());
+  }
   // Returns how many more contents each member sends by dissemination than to each. Only content that differs for each other
   // member travels more than once.
   static int passed_on(int members, const Collective& row) {

@@ -107,10 +107,13 @@ std::optional<WithEntries> predict_with_entries(const Request& request, const Sh
   const Collective& row = row_of(request.collective);
   const double bytes = chunk_bytes(request, Cut::whole, shape) / shape.columns;
   if (shape.hosts == 1 || bytes > static_cast<double>(kContentBytes)) return std::nullopt;
-  const EntryRounds entries =
-      EntryRounds::of_call(shape.hosts, row, static_cast<size_t>(bytes), payload_bytes_of(shape.hosts), shape.constants);
+  EntryRounds entries(shape.hosts, false);
+  if (EntryRounds::may_pass_on(row, shape.most_ranks == shape.columns))
+    entries =
+        EntryRounds::of_call(shape.hosts, row, static_cast<size_t>(bytes), payload_bytes_of(shape.hosts), shape.constants);
   const bool is_of_root = row.givers == Who::root && row.input == Extent::one_block;
-  const Load load{entries.count(), is_of_root ? entries.count() : shape.hosts - 1};
+  const int passed_on = entries.is_by_dissemination() ? EntryRounds::passed_on(shape.hosts, row) : 0;
+  const Load load{entries.count(), is_of_root ? entries.count() : shape.hosts - 1 + passed_on};
   const Cost cost{.rounds = entries.in_turn(), .path = load, .port = load, .additions = row.reduces ? 1 : 0};
   return WithEntries{cost.rounds, predict(request, Cut::whole, cost, shape, 1)};
 }

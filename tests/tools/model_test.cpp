@@ -65,7 +65,9 @@ TEST(Init, takes_the_time_of_the_root_for_each_rank) {
 TEST(Init, between_hosts_takes_longer_by_what_all_hosts_tell_all) {
   const auto seconds = [](int hosts) { return init_seconds({hosts, 8, "efa", 4, 32}, kCosts, kCosts); };
   EXPECT_LT(seconds(2), 0.31);
-  EXPECT_GT(seconds(512), 1);
+  // The tree has three levels below the top, and a leader sends what all give to 16 children.
+  EXPECT_GT(seconds(512), 0.4);
+  EXPECT_LT(seconds(512), 0.5);
 }
 
 }  // namespace

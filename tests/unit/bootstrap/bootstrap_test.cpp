@@ -129,7 +129,7 @@ TEST(Bootstrap, a_roster_in_memory_that_may_change_or_is_not_as_long_as_told_is_
             std::string::npos);
 }
 
-TEST(Bootstrap, rank_zero_listens_where_the_roster_says_and_nobody_else_does) {
+TEST(Bootstrap, rank_zero_listens_where_the_roster_says_and_it_names_no_other_listener) {
   const Census census;
   std::vector<JoinRequest> requests = requests_of(*open_bootstrap(on_interface("lo")), 3);
   requests[0].settings.interface_name = "lo";
@@ -143,7 +143,8 @@ TEST(Bootstrap, rank_zero_listens_where_the_roster_says_and_nobody_else_does) {
     EXPECT_TRUE(connect_tcp(*address, Deadline::after(1s)).socket);
     for (const int other : {1, 2}) EXPECT_EQ(result->members[other].address, "");
   }
-  EXPECT_FALSE(results[1]->tcp_listener);
+  // Of many ranks each listens, for those that turn out to be leaders of leaders.
+  EXPECT_EQ(static_cast<bool>(results[1]->tcp_listener), requests[1].most_direct < 3);
 }
 
 TEST(Bootstrap, an_interface_that_rank_zero_does_not_have_is_named) {

@@ -177,10 +177,14 @@ TEST(Prediction, of_content_that_travels_with_the_entries_is_their_rounds) {
   EXPECT_DOUBLE_EQ(of(fcclCollAllReduce, 8, 8).time.latency, 3e-5);
   EXPECT_DOUBLE_EQ(of(fcclCollAllReduce, 8, 8).time.message, 3e-5);
   EXPECT_NEAR(of(fcclCollAllReduce, 8, 8).time.wire, 7 * 8 * 1e-8, 1e-12);
-  // Each of few members tells all others at once, and so does each that has different data for every other one, or whose
-  // messages would not hold that of half of the others.
+  // Data that differs for each of the others travels more than once.
+  for (const fcclColl_t collective : {fcclCollReduceScatter, fcclCollAlltoAll}) {
+    EXPECT_EQ(of(collective, 8, 8).rounds, 3);
+    EXPECT_NEAR(of(collective, 8, 8).time.wire, (7 + 5) * 8 * 1e-8, 1e-12);
+  }
+  EXPECT_EQ(of(fcclCollAlltoAllV, 8, 8).rounds, 1);
+  // Each of few members tells all others at once, and so does each whose messages would not hold what it passes on.
   EXPECT_EQ(of(fcclCollAllReduce, 8, 3).rounds, 1);
-  EXPECT_EQ(of(fcclCollReduceScatter, 8, 8).rounds, 1);
   EXPECT_EQ(of(fcclCollAllReduce, 4096, 8).rounds, 3);
   EXPECT_EQ(of(fcclCollAllReduce, 4096, 16).rounds, 1);
   EXPECT_GT(of(fcclCollAllReduce, 4096, 16).time.wire, 8 * 4096 * 1e-8);
