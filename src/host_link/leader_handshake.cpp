@@ -261,16 +261,15 @@ tl::unexpected<Error> LeaderHandshake::pass_on(const Error& error, const LeaderC
 
 Error LeaderHandshake::timed_out() const {
   const auto waited = std::chrono::duration<double>(Clock::now() - begin_).count();
-  const bool is_below = request_.is_top() || !missing_.contains(request_.parent());
-  return {
-      MessageKind::late_for_init,
-      fmt::format("{} waited {:.1f} s for the leaders of all {} hosts of its communicator: {}. Can every host reach {}? "
-                  "FCCL_INIT_TIMEOUT decides how long to wait",
-                  self(), waited, request_.hosts(), awaited(), leader(is_below ? request_.host() : request_.parent()).address)};
+  return {MessageKind::late_for_init,
+          fmt::format("{} waited {:.1f} s for the leaders of all {} hosts of its communicator: {}. Can every host reach {}? "
+                      "FCCL_INIT_TIMEOUT decides how long to wait",
+                      self(), waited, request_.hosts(), awaited(),
+                      leader(awaits_parent() ? request_.parent() : request_.host()).address)};
 }
 
 std::string LeaderHandshake::awaited() const {
-  if (request_.is_top() || !missing_.contains(request_.parent())) return awaited_below();
+  if (!awaits_parent()) return awaited_below();
   if (connections_.empty()) return observed_;
   const std::string& whom = parent().awaiting();
   return whom.empty() ? name_of_parent() + " has not said who is missing" : whom;
@@ -278,7 +277,7 @@ std::string LeaderHandshake::awaited() const {
 
 // A child that waits knows better. Returns "" if this leader waits for no child.
 std::string LeaderHandshake::awaited_below() const {
-  if (missing_.empty() || (!request_.is_top() && missing_.contains(request_.parent()))) return {};
+  if (missing_.empty() || awaits_parent()) return {};
   for (const LeaderConnection& connection : connections_)
     if (missing_.contains(connection.host()) && !connection.awaiting().empty()) return connection.awaiting();
   const std::string text = "missing: " + describe(leader(*missing_.begin()));

@@ -43,6 +43,7 @@ class LeaderHandshake {
   Blobs blobs_of_subtree();
   bool is_parent(const LeaderConnection& connection) const;
   bool is_served(const LeaderConnection& connection) const;
+  bool awaits_parent() const { return !request_.is_top() && missing_.contains(request_.parent()); }
   Result<void> try_to_reach(const Address& address, std::chrono::milliseconds patience);
   void admit(Channel channel);
   Result<void> turn(Acceptor* acceptor);

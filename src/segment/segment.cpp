@@ -57,11 +57,14 @@ struct Parts {
   explicit Parts(const SegmentShape& shape) {
     const size_t ranks = shape.ranks;
     peer_statuses = sizeof(FirstFailure);
-    reporters = peer_statuses + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<PeerStatus>) + 63) / 64 * 64;
-    awaited = reporters + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<int32_t>) + 63) / 64 * 64;
-    lines = awaited + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<int32_t>) + 63) / 64 * 64;
-    last_calls = lines + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<uint64_t>) + 63) / 64 * 64;
-    boards = last_calls + (static_cast<size_t>(shape.everybody) * sizeof(std::atomic<uint64_t>) + 63) / 64 * 64;
+    const auto of_everybody = [&](size_t bytes) {
+      return rounded_up<size_t>(static_cast<size_t>(shape.everybody) * bytes, 64);
+    };
+    reporters = peer_statuses + of_everybody(sizeof(std::atomic<PeerStatus>));
+    awaited = reporters + of_everybody(sizeof(std::atomic<int32_t>));
+    lines = awaited + of_everybody(sizeof(std::atomic<int32_t>));
+    last_calls = lines + of_everybody(sizeof(std::atomic<uint64_t>));
+    boards = last_calls + of_everybody(sizeof(std::atomic<uint64_t>));
     payloads = boards + ranks * sizeof(RankBoards);
     gather_slots = payloads + ranks * kLanes * 2 * shape.box_bytes();
     pair_slots = gather_slots + ranks * kLanes * shape.gather_ring_bytes();

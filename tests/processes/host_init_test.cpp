@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <functional>
 #include <thread>
 
 #include "processes/hosts.h"
@@ -188,17 +189,21 @@ Launch launch_of_many(int of_each = kRanksOfEach) {
   return launch;
 }
 
+// Makes a communicator of all ranks, tries it, and calls `act` with it.
+void in_a_working_communicator(const Seat& seat, const std::function<void(fcclComm_t)>& act) {
+  const fcclUniqueId id = agree_on_id(seat);
+  fcclConfig_t config = config_of_tests();
+  config.initTimeoutMs = 120'000;
+  fcclComm_t made = nullptr;
+  ASSERT_EQ(fcclCommInitRankConfig(&made, seat.ranks, id, seat.rank, &config), fcclSuccess) << fcclGetLastError(nullptr);
+  const Comm comm(made);
+  EXPECT_EQ(try_collective({.collective = fcclCollAllReduce, .dtype = fcclInt32, .count = 3'000}, seat.rank, seat.ranks, comm),
+            "");
+  act(comm);
+}
+
 TEST(LongHostInit, of_66_ranks_on_three_hosts_makes_a_communicator_that_works) {
-  run_ranks(launch_of_many(), [](const Seat& seat) {
-    const fcclUniqueId id = agree_on_id(seat);
-    fcclConfig_t config = config_of_tests();
-    config.initTimeoutMs = 120'000;
-    fcclComm_t made = nullptr;
-    ASSERT_EQ(fcclCommInitRankConfig(&made, seat.ranks, id, seat.rank, &config), fcclSuccess) << fcclGetLastError(nullptr);
-    const Comm comm(made);
-    EXPECT_EQ(
-        try_collective({.collective = fcclCollAllReduce, .dtype = fcclInt32, .count = 3'000}, seat.rank, seat.ranks, comm), "");
-  });
+  run_ranks(launch_of_many(), [](const Seat& seat) { in_a_working_communicator(seat, [](fcclComm_t) {}); });
 }
 
 // The first rank that comes to the door of its host collects the others. It is killed before rank 0 has come.
@@ -239,27 +244,21 @@ TEST(LongHostInit, of_66_ranks_on_22_hosts_makes_a_communicator_in_which_all_nam
   Launch launch = launch_of_many(kOfEach);
   launch.killed = {kDies};
   run_ranks(launch, [](const Seat& seat) {
-    const fcclUniqueId id = agree_on_id(seat);
-    fcclConfig_t config = config_of_tests();
-    config.initTimeoutMs = 120'000;
-    fcclComm_t made = nullptr;
-    ASSERT_EQ(fcclCommInitRankConfig(&made, seat.ranks, id, seat.rank, &config), fcclSuccess) << fcclGetLastError(nullptr);
-    const Comm comm(made);
-    EXPECT_EQ(
-        try_collective({.collective = fcclCollAllReduce, .dtype = fcclInt32, .count = 3'000}, seat.rank, seat.ranks, comm), "");
-    auto& notes = seat.board.notes;
-    if (seat.rank == kDies) {
-      wait_for(notes[kIn], seat.ranks - 1);
-      std::this_thread::sleep_for(kSettling);
-      notes[kKilledAt] = now_ns();
-      raise(SIGKILL);
-    }
-    ++notes[kIn];
-    const fcclResult_t result = reduce(comm, 3'000);
-    const std::string text = fcclGetLastError(comm);
-    EXPECT_LT(ms_since(notes[kKilledAt]), kLaw) << text;
-    EXPECT_EQ(result, fcclRemoteError) << text;
-    EXPECT_NE(text.find(name_of_rank(kDies)), std::string::npos) << text;
+    in_a_working_communicator(seat, [&](fcclComm_t comm) {
+      auto& notes = seat.board.notes;
+      if (seat.rank == kDies) {
+        wait_for(notes[kIn], seat.ranks - 1);
+        std::this_thread::sleep_for(kSettling);
+        notes[kKilledAt] = now_ns();
+        raise(SIGKILL);
+      }
+      ++notes[kIn];
+      const fcclResult_t result = reduce(comm, 3'000);
+      const std::string text = fcclGetLastError(comm);
+      EXPECT_LT(ms_since(notes[kKilledAt]), kLaw) << text;
+      EXPECT_EQ(result, fcclRemoteError) << text;
+      EXPECT_NE(text.find(name_of_rank(kDies)), std::string::npos) << text;
+    });
   });
 }
 

@@ -158,7 +158,8 @@ double init_seconds(const InitShape& shape, const CostConstants& bootstrap, cons
   const double segment = talk(kToMeet + 1, (shape.ranks_per_host - 1) * (kOfHandshake + 1), 0);
   if (others == 0) return roster + segment;
   // Each level of the tree waits for the next one.
-  const int most = collectors > 0 ? std::min(others, kMostChildren) : others, levels = collectors > 0 ? level_of(others) : 1;
+  const auto most = static_cast<int>(tree_of(shape).children_of(LeaderTree::kTop).size());
+  const int levels = collectors > 0 ? level_of(others) : 1;
   const double network = levels * talk(kToMeet, most * kOfHandshake, 0) + kNetworkLibrarySeconds;
   const double hosts = levels * talk(4, most * 4, most * exchanged_bytes(shape) / others);
   const double barrier = plan::EntryRounds(shape.hosts, false).seconds(wire);

@@ -84,6 +84,15 @@ pid_t leader_process(Hosts& hosts, int host, const std::function<void(HostLink&)
   ::_exit(0);
 }
 
+// Kills it after the leaders have met, unless the machine is slow.
+std::jthread kill_soon(pid_t child) {
+  return std::jthread([child] {
+    std::this_thread::sleep_for(200ms);
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+  });
+}
+
 void expect_text(const Error& error, const std::vector<std::string>& pieces) {
   for (const std::string& piece : pieces)
     EXPECT_NE(error.message.find(piece), std::string::npos) << piece << "\nis not in\n" << error.message;
@@ -101,11 +110,7 @@ TEST(HostLinkCreation, a_leader_that_is_killed_is_named_on_all_others_at_once) {
   Hosts hosts(4);
   const pid_t child = leader_process(hosts, 2, [](HostLink&) { ::pause(); });
   std::vector<Error> errors(4);
-  std::jthread killer([&] {
-    std::this_thread::sleep_for(200ms);
-    ::kill(child, SIGKILL);
-    ::waitpid(child, nullptr, 0);
-  });
+  const std::jthread killer = kill_soon(child);
   const auto begin = Clock::now();
   on_all(4, [&](int host) {
     if (host != 2) errors[host] = meet_and_exchange(hosts, host, 20s);
@@ -121,11 +126,7 @@ TEST(HostLinkCreation, a_top_that_is_killed_is_named_on_all_others_at_once) {
   Hosts hosts(3);
   const pid_t child = leader_process(hosts, 0, [](HostLink&) { ::pause(); });
   hosts.listeners[0].close();
-  std::jthread killer([&] {
-    std::this_thread::sleep_for(200ms);
-    ::kill(child, SIGKILL);
-    ::waitpid(child, nullptr, 0);
-  });
+  const std::jthread killer = kill_soon(child);
   const auto begin = Clock::now();
   on_all(3, [&](int host) {
     if (host == 0) return;
@@ -162,11 +163,7 @@ TEST(HostLinkCreation, a_leader_in_a_tree_that_is_killed_is_named_on_all_others_
   Hosts hosts(kInTree, kTwoChildren);
   const pid_t child = leader_process(hosts, 1, [](HostLink&) { ::pause(); });
   hosts.listeners[1].close();
-  std::jthread killer([&] {
-    std::this_thread::sleep_for(200ms);
-    ::kill(child, SIGKILL);
-    ::waitpid(child, nullptr, 0);
-  });
+  const std::jthread killer = kill_soon(child);
   const auto begin = Clock::now();
   on_all(kInTree, [&](int host) {
     if (host == 1) return;
