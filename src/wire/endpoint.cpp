@@ -281,6 +281,7 @@ void Endpoint::reap() {
   std::erase_if(ports_, [&](const std::unique_ptr<Port>& port) {
     if (!port->closed || port->in_flight > 0) return false;
     port->memory.release_from(*transport_);
+    retired_.push_back(std::move(port->memory));
     return true;
   });
 }

@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "os/clock.h"
 #include "wire/flights.h"
+#include "wire/port_memory.h"
 #include "wire/progress_thread.h"
 #include "wire/transport.h"
 
@@ -24,8 +25,7 @@ struct Page;
 }
 struct PortShape;
 
-// Says who polls an endpoint: a thread of its own beside those that call, or the callers alone, whose clock then decides when
-// anything moves.
+// Says who polls an endpoint: its own thread beside those that call, or the callers alone, whose clock decides when it moves.
 enum class PolledBy : uint8_t { own_thread_too, callers_alone };
 
 // Shared by the lanes of a process, and outlives them. Messages of strangers are dropped and counted, and change nothing. Any
@@ -60,7 +60,7 @@ class Endpoint {
   // Opens a new port with registered memory. From now on a thread of the endpoint polls while no other does, unless it is
   // polled by its callers alone.
   Result<Port*> open(const PortShape& shape);
-  // Never waits for a peer: memory that the network may still use stays until that ends, or until the transport ends.
+  // Never waits for a peer: memory that the network may still use stays until the transport ends, but takes no pages by then.
   void close(Port* port);
   RemoteMemory landing_of(const Port& port, int rail);
   // For asides, which no lane's thread posts: in_turn runs `work` in the turn, for which it waits. Only there, and where an
@@ -87,7 +87,7 @@ class Endpoint {
   void fail_all(const Error& error);
   template <class Condition>
   bool progress_until(Deadline deadline, Condition holds_of);
-  // Frees memory of closed ports that the network no longer uses.
+  // Ends closed ports whose operations have ended, and retires their memory.
   void reap();
 
   std::unique_ptr<Transport> transport_;
@@ -98,6 +98,7 @@ class Endpoint {
   std::atomic<uint64_t> finds_{0};
   // Guarded by the turn.
   std::vector<std::unique_ptr<Port>> ports_;  // by channel
+  std::vector<PortMemory> retired_;           // peers' writes may still go there
   uint32_t next_channel_ = 0;
   std::map<std::pair<int, std::vector<std::byte>>, PeerId> peers_;
   Flights flights_;

@@ -1,6 +1,8 @@
 // Lays out the memory of a port, and registers its two parts.
 #include "wire/port_memory.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <new>
 
@@ -44,6 +46,7 @@ Result<void> PortMemory::register_with(Transport& transport) {
 void PortMemory::release_from(Transport& transport) const {
   transport.release_memory(landing_id_);
   transport.release_memory(outgoing_id_);
+  madvise(memory_.get(), bytes_, MADV_DONTNEED);
 }
 
 std::byte* PortMemory::credit(int peer) const { return memory_.get() + credits_at_ + peer * sizeof(EntryMessage); }

@@ -15,8 +15,8 @@ enum class MemoryId : uint32_t;
 class Transport;
 struct PortShape;
 
-// A port owns it. The network writes into landing, and the lane's thread into the rest: stages, entries, credits and notices.
-// The transport must have released it, or have ended, before it goes.
+// A port owns it, and afterwards the port's endpoint, until the transport has ended. The network writes into landing, and the
+// lane's thread into the rest: stages, entries, credits and notices.
 class PortMemory {
  public:
   // Throws std::bad_alloc if there is too little memory.
@@ -24,6 +24,7 @@ class PortMemory {
 
   // Lets the network use both parts; after an error it may use neither.
   Result<void> register_with(Transport& transport);
+  // Gives the pages back to the system as well, but keeps their addresses.
   void release_from(Transport& transport) const;
   MemoryId landing_id() const { return landing_id_; }
   MemoryId outgoing_id() const { return outgoing_id_; }

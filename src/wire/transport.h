@@ -114,8 +114,8 @@ class Transport {
   // address gives fcclInvalidArgument or, if only the network can know, a failed operation later.
   virtual Result<PeerId> connect(int rail, std::span<const std::byte> address) = 0;
 
-  // Lets the NICs of all rails use `memory`, which the caller keeps until release_memory. Peers that are told its key may do
-  // what `peers_may` says.
+  // Lets the NICs of all rails use `memory` until release_memory; peers that are told its key may do what `peers_may` says.
+  // The caller keeps memory that peers may write until the transport ends: a write that has begun may go on longer.
   virtual Result<MemoryId> register_memory(std::span<std::byte> memory, PeersMay peers_may) = 0;
   virtual void release_memory(MemoryId memory) = 0;
   // Returns what a peer that is connected to `rail` needs to reach the begin of `memory`.
@@ -184,7 +184,7 @@ using ListNics = Result<OfferedNics> (*)(const NicsRequest& request);
 #define FCCL_CXX_LIBRARY "libstdc++ with strings of C++98"
 #endif
 inline constexpr const char* kTransportContract =
-    "transport contract 2, " FCCL_CXX_LIBRARY ", tl::expected " FCCL_TEXT(TL_EXPECTED_VERSION_MAJOR);
+    "transport contract 3, " FCCL_CXX_LIBRARY ", tl::expected " FCCL_TEXT(TL_EXPECTED_VERSION_MAJOR);
 #undef FCCL_CXX_LIBRARY
 #undef FCCL_TEXT
 #undef FCCL_TEXT_OF

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,7 @@ class BentTransport final : public Transport {
   Result<MemoryId> register_memory(std::span<std::byte> memory, PeersMay peers_may) override {
     if (registers_at_most >= 0 && registered == registers_at_most) return fail(fcclSystemError, "no more memory can be pinned");
     ++registered;
+    if (peers_may == PeersMay::write) writable.push_back(memory);
     return inner_->register_memory(memory, peers_may);
   }
   void release_memory(MemoryId memory) override {
@@ -59,7 +61,8 @@ class BentTransport final : public Transport {
   // Regions of memory; any number if negative.
   int registers_at_most = -1;
   int registered = 0;
-  uint64_t posted = 0;  // operations that the network took
+  uint64_t posted = 0;                         // operations that the network took
+  std::vector<std::span<std::byte>> writable;  // by peers, now or before
 
  private:
   std::unique_ptr<Transport> inner_;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <ctime>
@@ -329,6 +330,23 @@ TEST(WireLane, leaves_nothing_registered_where_some_of_its_memory_cannot_be) {
   for (const int regions : {0, 1})
     EXPECT_EQ(refusal_to_open([&](BentTransport& bent) { bent.registers_at_most = regions; }), "no more memory can be pinned");
   EXPECT_EQ(refusal_to_open([](BentTransport& bent) { bent.registers_at_most = 2; }), "");
+}
+
+// TCP goes on with a write that has begun, into memory that is no longer registered. Here a test writes in its place.
+TEST(WireLane, leaves_peers_the_landing_of_a_closed_lane_until_the_transport_ends) {
+  simulated::Fabric fabric(simulated::FabricOptions{});
+  auto transport = std::make_unique<BentTransport>(fabric.open());
+  BentTransport& bent = *transport;
+  Endpoint endpoint(std::move(transport));
+  for (const size_t slot_bytes : {size_t{1024}, size_t{256} << 10})
+    for (int round = 0; round < 20; ++round)
+      ASSERT_TRUE(WireLane::open(endpoint, {.ranks = {10, 11}, .me = 0, .slot_bytes = slot_bytes}));
+  EXPECT_EQ(bent.registered, 0);
+  std::ranges::sort(bent.writable, {}, [](std::span<std::byte> landing) { return landing.data(); });
+  for (size_t i = 0; i < bent.writable.size(); ++i) {
+    if (i > 0) EXPECT_LE(bent.writable[i - 1].data() + bent.writable[i - 1].size(), bent.writable[i].data());
+    std::ranges::fill(bent.writable[i], std::byte{0xee});
+  }
 }
 
 TEST(WireLane, does_not_connect_where_a_slot_is_too_many_writes) {

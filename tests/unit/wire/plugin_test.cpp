@@ -133,7 +133,7 @@ TEST(PluginTest, a_transport_that_cannot_be_worked_with_is_refused_by_the_name_o
 
 // A plug-in of the contract's number was compiled against these.
 TEST(PluginTest, the_types_of_the_contract_are_laid_out_as_its_number_says) {
-  EXPECT_THAT(kTransportContract, testing::StartsWith("transport contract 2, "));
+  EXPECT_THAT(kTransportContract, testing::StartsWith("transport contract 3, "));
   EXPECT_EQ(sizeof(MessageCode), 2u);  // in contract 1 an Error began with an fcclResult_t, of 4 bytes
   EXPECT_EQ(sizeof(Error), sizeof(std::string) + 8);
   EXPECT_EQ(sizeof(TransportLimits), 32u);
