@@ -214,6 +214,8 @@ Result<void> Creation::await_ranks() {
   InitCalls calls(*state_, limit_.deadline);
   FCCL_TRY(calls.barrier());
   state_->oversubscribed = is_oversubscribed(*segment_);
+  if (state_->oversubscribed)
+    for (LaneQueue& queue : state_->lanes) queue.lane.use_long_boxes();
   FCCL_TRY(attach(calls));
   // The ranks of all hosts must count calls alike, and only some hosts have ranks that try.
   state_->number = kFirstNumber + 1;

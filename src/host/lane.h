@@ -35,6 +35,14 @@ class Lane {
       views_.push_back({&segment_->board(peer, id), {segment_->payload(peer, id, 0), segment_->payload(peer, id, 1)}});
   }
 
+  // Gives calls the long boxes of a host with more ranks than processors. All ranks of the host call it between two calls.
+  void use_long_boxes() {
+    has_long_boxes_ = true;
+    for (int peer = 0; peer < ranks_; ++peer)
+      for (const int parity : {0, 1}) views_[peer].payloads[parity] = slots.long_payload(peer, parity);
+  }
+  size_t box_bytes() const { return has_long_boxes_ ? shape().long_box_bytes() : shape().box_bytes(); }
+
   // Ranks are numbered within the host; rank_of converts to the communicator's numbers.
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
@@ -119,7 +127,8 @@ class Lane {
   uint32_t sequence_;         // the number of the last call that began
   uint64_t word_ = 0;
   uint64_t slices_ = 0;
-  int processor_ = -1;           // the processor that the board shows
+  int processor_ = -1;  // the processor that the board shows
+  bool has_long_boxes_ = false;
   std::vector<PeerView> views_;  // indexed by rank
 };
 

@@ -1,4 +1,4 @@
-// LaneSlots: finds the slots in which the ranks of a host put the slices of a lane's calls.
+// LaneSlots: finds the slots in which the ranks of a host put the slices of a lane's calls, and their long payloads.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +25,7 @@ class LaneSlots {
   std::byte* pair_slot(int source, int destination, const SlotRing& ring, uint64_t slice) const {
     return segment_->pair_ring(source, destination) + ring.offset(slice);
   }
+  std::byte* long_payload(int source, int parity) const { return segment_->long_payload(source, id_, parity); }
   // Return the slot of a slice in a ring for slices of the maximum length.
   std::byte* gather_slot(int source, uint64_t slice) const {
     return gather_slot(source, gather_ring(segment_->shape().slot_bytes), slice);

@@ -91,6 +91,7 @@ Offers offers_of_all(Lane& lane, const Call& call) {
     all.all_read = all.all_read && offer.reads;
     all.all_in_place = all.all_in_place && offer.in_place;
     all.any_in_place = all.any_in_place || offer.in_place;
+    all.any_waits_long = all.any_waits_long || offer.waits_long;
   }
   all.mapped = everybody_maps(lane, call);
   all.outputs_mapped = all.mapped && every_output_is_mapped(lane);
@@ -98,7 +99,7 @@ Offers offers_of_all(Lane& lane, const Call& call) {
 }
 
 Facts facts_past_mailbox(const Lane& lane, const Call& call, const Offers& offers) {
-  return {call, lane.shape(), lane.reach.attaching, offers, true};
+  return {call, lane.shape(), lane.reach.attaching, offers, lane.box_bytes(), true};
 }
 
 }  // namespace
@@ -120,6 +121,7 @@ void enter_with_offer(Lane& lane, const Task& task) {
   Offer offer{.source = call.send};
   if (call.signature.row().has_pairs()) offer.longest = call.input(lane.ranks()).most();
   offer.reads = lane.reach.memory && lane.reach.memory->reaches_all();
+  offer.waits_long = lane.reach.waits_long;
   offer.in_place = is_in_place(call, call.output(lane.ranks()), lane.rank());
   if (const MappedPeers* peers = lane.reach.mapped_peers.get()) {
     offer.maps = peers->reaches_all();

@@ -17,10 +17,11 @@ struct Offer {
   const void* source = nullptr;  // private memory that peers may read by attach
   uint64_t input = kNotInArena;  // offsets of the buffers in the rank's arena
   uint64_t output = kNotInArena;
-  uint64_t longest = 0;   // bytes of the longest block for a peer, if blocks differ
-  bool reads = false;     // the rank can read its peers' private memory
-  bool in_place = false;  // its own block lies in its output already
-  bool maps = false;      // it has mapped every arena that it was told of
+  uint64_t longest = 0;     // bytes of the longest block for a peer, if blocks differ
+  bool reads = false;       // the rank can read its peers' private memory
+  bool in_place = false;    // its own block lies in its output already
+  bool maps = false;        // it has mapped every arena that it was told of
+  bool waits_long = false;  // it has waited long for others in its last call through slots
 
   bool offers() const { return input != kNotInArena || output != kNotInArena; }
 };

@@ -15,6 +15,7 @@ class PeerMemory;
 // Used by the thread that runs the lane's current phase.
 struct Reach {
   Attaching attaching;
+  bool waits_long = false;                   // set after a call through slots in which ranks waited long for each other
   Offers last_offers;                        // the last ones of all ranks; equal on all ranks
   std::shared_ptr<const PeerMemory> memory;  // null if the lane has never attached
   // Null if the lane maps no arenas; equal on all ranks in that.

@@ -12,17 +12,20 @@ bool divides_vector(const Collective& row) { return row.reduces && row.input == 
 
 bool has_long_result(const Facts& facts) { return facts.call.output(facts.shape.ranks).total() >= facts.tuning.streamed; }
 
+// Where ranks wait long for each other, two slices fill a ring, so that they wait less often. The counts of AlltoAllV lie in
+// slots of the usual length.
 Route ring_of(const Facts& facts, Reason reason) {
   const Collective& row = facts.call.signature.row();
   const SegmentShape& shape = facts.shape;
-  Route route{.path = Path::ring, .reason = reason, .piece = shape.slot_bytes};
+  const size_t slots = facts.offers.any_waits_long && !row.has_private_counts() ? kSlots / 2 : 1;
+  Route route{.path = Path::ring, .reason = reason, .piece = slots * shape.slot_bytes};
   if (divides_vector(row)) {
     route.variant = shape.ranks == 2 && row.takers == Who::all ? Variant::of_two : Variant::shards;
     // If results are wider than inputs, slices are shorter, so that the results fit.
-    if (route.variant == Variant::shards) route.piece = shape.pair_slot_bytes() / facts.call.signature.widening();
+    if (route.variant == Variant::shards) route.piece = slots * shape.pair_slot_bytes() / facts.call.signature.widening();
     return route;
   }
-  if (row.reduces || row.has_pairs()) route.piece = shape.pair_slot_bytes();
+  if (row.reduces || row.has_pairs()) route.piece = slots * shape.pair_slot_bytes();
   route.streams = (row.gathers_on_all() || row.has_pairs()) && has_long_result(facts);
   return route;
 }
@@ -79,16 +82,22 @@ Route unmapped_of(const Facts& facts) {
 
 Route route_of(const Facts& facts) {
   if (!facts.past_mailbox)
-    if (const auto route = route_without_offers(facts.call, facts.shape)) return *route;
+    if (const auto route = route_without_offers(facts.call, facts.shape.ranks, facts.box_bytes)) return *route;
   return facts.offers.mapped ? mapped_of(facts) : unmapped_of(facts);
 }
 
-std::optional<Route> route_without_offers(const Call& call, const SegmentShape& shape) {
-  if (shape.ranks == 1) return Route{.path = Path::alone, .reason = Reason::one_rank};
+std::optional<Route> route_without_offers(const Call& call, int ranks, size_t box_bytes) {
+  if (ranks == 1) return Route{.path = Path::alone, .reason = Reason::one_rank};
   // A rank does not know the other ranks' counts here.
   if (call.signature.row().has_private_counts()) return Route{.path = Path::mailbox, .reason = Reason::private_counts};
-  if (mailbox_bytes(call, shape.ranks) > shape.box_bytes()) return {};
+  if (mailbox_bytes(call, ranks) > box_bytes) return {};
   return Route{.path = Path::mailbox, .reason = Reason::fits_box};
+}
+
+bool waited_long(const Route& route, int ranks, uint64_t slices, double seconds, const Tuning& tuning) {
+  const double copied = static_cast<double>(route.piece) * ranks * ranks;
+  return route.path == Path::ring &&
+         seconds > static_cast<double>(slices) * (tuning.long_wait + copied / tuning.copied_a_second);
 }
 
 size_t mailbox_bytes(const Call& call, int ranks) {

@@ -61,6 +61,9 @@ struct Tuning {
   // The bytes that a rank takes from its peers' memory at a time. The thread's other work gets a turn between two pieces, and
   // each piece has the whole deadline.
   size_t moved_piece = 1 << 20;
+  // Ranks wait long for each other if a slice takes this many seconds more than two processors need to copy it for all ranks,
+  // at this many bytes a second. Other programs hold the processors then.
+  double long_wait = 1e-3, copied_a_second = 8e9;
   // The bytes that a rank reduces at a time. A result is then still in a cache when peers take it.
   size_t reduced_piece = 256 << 10;
 };
@@ -103,10 +106,11 @@ struct Attaching {
 
 // The offers of all ranks for a call, summed up.
 struct Offers {
-  bool all_read = true;       // every rank can read its peers' private memory
-  bool all_in_place = true;   // every rank's own block lies in its output already
-  bool any_in_place = false;  // the block of some rank does
-  bool mapped = false;        // peers have mapped every input that they read
+  bool all_read = true;         // every rank can read its peers' private memory
+  bool all_in_place = true;     // every rank's own block lies in its output already
+  bool any_in_place = false;    // the block of some rank does
+  bool any_waits_long = false;  // some rank has waited long for others in its last call through slots
+  bool mapped = false;          // peers have mapped every input that they read
   bool outputs_mapped = false;
 
   bool operator==(const Offers&) const = default;
@@ -118,6 +122,7 @@ struct Facts {
   const SegmentShape& shape;
   const Attaching& attaching;
   const Offers& offers;
+  size_t box_bytes = 0;
   bool past_mailbox = false;  // the call does not fit in the mailbox, or ranks have offered memory for it
   const Tuning& tuning = kTuning;
 };
@@ -125,8 +130,11 @@ struct Facts {
 Route route_of(const Facts& facts);
 
 // Returns the route of a call that needs no offers, as its data lies beside the words or there is one rank. Returns nothing for
-// a longer call.
-std::optional<Route> route_without_offers(const Call& call, const SegmentShape& shape);
+// a longer call than fits in boxes of `box_bytes`.
+std::optional<Route> route_without_offers(const Call& call, int ranks, size_t box_bytes);
+
+// True if ranks waited long for each other in a call that took `seconds` after all ranks had entered it.
+bool waited_long(const Route& route, int ranks, uint64_t slices, double seconds, const Tuning& tuning = kTuning);
 
 // Returns the bytes that the busiest rank would put beside its word. Not for AlltoAllV, where a rank does not know the others'
 // counts.

@@ -51,7 +51,7 @@ Poll IssuedCall::poll() const {
 }
 
 bool IssuedCall::is_short() const {
-  return task_.call.uneven == nullptr && task_.call.larger_buffer(queue_.ranks()) <= queue_.lane.shape().box_bytes();
+  return task_.call.uneven == nullptr && task_.call.larger_buffer(queue_.ranks()) <= queue_.lane.box_bytes();
 }
 
 void IssuedCall::keep_blocks() {
@@ -117,7 +117,7 @@ Result<void> IssuedCall::begin() {
     time_from_here();
     route_ = {.path = Path::across};
     phase_ = across_hosts(lane.frame, lane, *queue_.hierarchical, task_);
-  } else if (const auto route = route_without_offers(task_.call, lane.shape())) {
+  } else if (const auto route = route_without_offers(task_.call, lane.ranks(), lane.box_bytes())) {
     if (ticket_.number % metrics::kTimedOneIn == 0) time_from_here();
     start(*route);
   } else {
@@ -134,6 +134,10 @@ void IssuedCall::time_from_here() {
 void IssuedCall::start(const Route& route) {
   route_ = route;
   Lane& lane = queue_.lane;
+  if (route.path == Path::ring) {
+    slices_before_ = lane.slices();
+    all_entered_ = Clock::now();
+  }
   phase_.end();
   phase_ = phase_of(route_, task_.call.signature.collective)(lane.frame, lane, route_, task_);
 }
@@ -159,6 +163,7 @@ Result<void> IssuedCall::conclude(const Outcome& outcome) {
   if (const auto* other = std::get_if<OtherCounts>(&outcome)) return raise(around_.control.calls.other_counts(task_, *other));
   if (const auto* differs = std::get_if<Differs>(&outcome)) return raise(around_.control.calls.mismatch(task_, differs->rank));
   if (std::holds_alternative<Failed>(outcome)) return fail(around_.control.failures.first().value_or(Error{}));
+  note_waits();
   if (task_.call.signature.issuer == Issuer::user) {
     const Signature& s = task_.call.signature;
     around_.statistics.count({.collective = s.collective,
@@ -168,6 +173,14 @@ Result<void> IssuedCall::conclude(const Outcome& outcome) {
                               .nanoseconds = timed_ ? static_cast<uint64_t>((Clock::now() - began_).count()) : 0});
   }
   return {};
+}
+
+// Other routes say nothing of how long ranks wait for each other.
+void IssuedCall::note_waits() {
+  if (route_.path != Path::ring) return;
+  Lane& lane = queue_.lane;
+  const std::chrono::duration<double> elapsed = Clock::now() - all_entered_;
+  lane.reach.waits_long = waited_long(route_, lane.ranks(), lane.slices() - slices_before_, elapsed.count());
 }
 
 void IssuedCall::count_copied(size_t beside) const {

@@ -54,6 +54,7 @@ class IssuedCall final : public StreamItem {
   void start_entry();
   void time_from_here();
   bool goes_on();
+  void note_waits();
   Result<void> conclude(const Outcome& outcome);
   Result<void> raise(Error error) const;
   void pass_turn();
@@ -74,6 +75,9 @@ class IssuedCall final : public StreamItem {
   Phase phase_;
   Clock::time_point began_{};
   Clock::time_point next_look_{};
+  // When the call went on through slots, and how many slices the lane had passed by then.
+  Clock::time_point all_entered_{};
+  uint64_t slices_before_ = 0;
   bool running_ = false;
 };
 

@@ -30,6 +30,9 @@ namespace {
 constexpr size_t kPairSlotsPerRank = 3ULL << 20;
 // The payloads that a rank reads from all others in a mailbox call between few ranks, in units of FCCL_MAILBOX_BYTES.
 constexpr size_t kBoxesReadAtOnce = 4;
+// The payload of a host with more ranks than processors, in the same units, and its limit.
+constexpr size_t kLongBox = 8;
+constexpr size_t kLongestBox = 64 << 10;
 // The most memory that init maps at once. Pages of a larger segment are mapped at first use, because init would spend too long
 // if that many ranks mapped that many pages.
 constexpr size_t kMappedAtOnce = 64ULL << 20;
@@ -47,12 +50,12 @@ struct RankBoards {
 
 // Byte offsets of the parts of a segment.
 struct Parts {
-  size_t peer_statuses, reporters, awaited, lines, last_calls, boards, payloads, gather_slots, pair_slots, transfer_boards,
-      eager_slots, transfer_slots, end;
+  size_t peer_statuses, reporters, awaited, lines, last_calls, boards, payloads, long_payloads, gather_slots, pair_slots,
+      transfer_boards, eager_slots, transfer_slots, end;
 
   // The part that short calls use, which init maps. A slot takes memory only when a call first uses it, because most
   // communicators never use most of their slots.
-  size_t used_at_once() const { return gather_slots; }
+  size_t used_at_once() const { return long_payloads; }
 
   explicit Parts(const SegmentShape& shape) {
     const size_t ranks = shape.ranks;
@@ -66,7 +69,8 @@ struct Parts {
     last_calls = lines + of_everybody(sizeof(std::atomic<uint64_t>));
     boards = last_calls + of_everybody(sizeof(std::atomic<uint64_t>));
     payloads = boards + ranks * sizeof(RankBoards);
-    gather_slots = payloads + ranks * kLanes * 2 * shape.box_bytes();
+    long_payloads = payloads + ranks * kLanes * 2 * shape.box_bytes();
+    gather_slots = long_payloads + ranks * kLanes * 2 * shape.long_box_bytes();
     pair_slots = gather_slots + ranks * kLanes * shape.gather_ring_bytes();
     transfer_boards = pair_slots + ranks * (ranks - 1) * shape.pair_ring_bytes();
     eager_slots = transfer_boards + ranks * ranks * sizeof(TransferBoard);
@@ -114,6 +118,8 @@ size_t SegmentShape::box_bytes() const {
   if (ranks < 2) return mailbox_bytes;
   return std::max(mailbox_bytes, kBoxesReadAtOnce * mailbox_bytes / (static_cast<size_t>(ranks) - 1) / 64 * 64);
 }
+
+size_t SegmentShape::long_box_bytes() const { return std::max(box_bytes(), std::min(kLongBox * mailbox_bytes, kLongestBox)); }
 
 size_t SegmentShape::pair_slot_bytes() const {
   if (ranks < 2) return slot_bytes;
@@ -224,6 +230,10 @@ LaneBoard& Segment::board(int rank, LaneId lane) const {
 
 std::byte* Segment::payload(int rank, LaneId lane, int parity) const {
   return memory_ + Parts(shape_).payloads + ((rank * kLanes + lane) * 2 + parity) * shape_.box_bytes();
+}
+
+std::byte* Segment::long_payload(int rank, LaneId lane, int parity) const {
+  return memory_ + Parts(shape_).long_payloads + ((rank * kLanes + lane) * 2 + parity) * shape_.long_box_bytes();
 }
 
 std::byte* Segment::gather_ring(int rank, LaneId lane) const {

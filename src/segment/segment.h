@@ -1,9 +1,9 @@
 // The segment: the memory that the ranks of one host share, and its layout.
 //
 //   header | statuses, reporters, waits, lines, last calls of the ranks of all hosts | per rank: state, one board per lane |
-//   per rank and lane: 2 mailbox payloads, a ring of 4 gather slots | pair slots of the pair lane: for each ordered pair
-//   (source, destination) a ring of 4 | for each ordered pair, also of a rank with itself: transfer board, eager slots, a ring
-//   of 4 transfer slots or more
+//   per rank and lane: 2 mailbox payloads, 2 long ones, a ring of 4 gather slots | pair slots of the pair lane: for each
+//   ordered pair (source, destination) a ring of 4 | for each ordered pair, also of a rank with itself: transfer board, eager
+//   slots, a ring of 4 transfer slots or more
 //
 // The writer of a line owns it: a rank writes its own state, boards, payloads and slots, and reads those of all ranks.
 #pragma once
@@ -45,6 +45,9 @@ struct SegmentShape {
   // Returns the size of a payload. Among few ranks it is longer, because a rank then reads few payloads, and waits for them
   // only once.
   size_t box_bytes() const;
+  // Returns the size of a payload on a host with more ranks than processors. Each time that ranks wait for each other costs a
+  // context switch there, and a call waits once by payloads, but at least twice by slots.
+  size_t long_box_bytes() const;
   // Returns the longest slice in a pair slot: as long as in a gather slot, but limited so that a rank's slots for all peers
   // stay under 3 MiB.
   size_t pair_slot_bytes() const;
@@ -89,6 +92,7 @@ class Segment {
   RankState& state(int rank) const;
   LaneBoard& board(int rank, LaneId lane) const;
   std::byte* payload(int rank, LaneId lane, int parity) const;
+  std::byte* long_payload(int rank, LaneId lane, int parity) const;
   std::byte* gather_ring(int rank, LaneId lane) const;
   std::byte* pair_ring(int source, int destination) const;
   TransferBoard& transfer_board(int source, int destination) const;

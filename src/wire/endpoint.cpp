@@ -54,8 +54,7 @@ class Endpoint::Turn {
 Endpoint::Endpoint(std::unique_ptr<Transport> transport, PolledBy polled_by)
     : transport_(std::move(transport)),
       page_(metrics::page_of_process()),
-      limits_(transport_->limits()),
-      flights_(limits_.rails, std::min(limits_.outstanding, kLargestBudget)) {
+      flights_(limits().rails, std::min(limits().outstanding, kLargestBudget)) {
   if (polled_by == PolledBy::own_thread_too) thread_.emplace();
 }
 
@@ -93,7 +92,7 @@ const char* Endpoint::progress_in_turn() {
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   ++first_served_;
   // Queued operations are posted first, and again after the poll has made room.
-  for (int rail = 0; rail < limits_.rails; ++rail) {
+  for (int rail = 0; rail < flights_.rails(); ++rail) {
     post(rail);
     poll(rail);
     post(rail);
@@ -257,7 +256,7 @@ Result<Port*> Endpoint::open(const PortShape& shape) {
   FCCL_TRY(transport_->reserve_messages(shape.messages()));
   std::unique_ptr<Port> port;
   try {
-    port = std::make_unique<Port>(shape, limits_.rails, next_channel_);
+    port = std::make_unique<Port>(shape, flights_.rails(), next_channel_);
   } catch (const std::bad_alloc&) {
     return fail(fcclSystemError,
                 fmt::format("there is no memory for {} peers with {} slots of {} bytes each; a smaller window or "

@@ -55,7 +55,7 @@ class Endpoint {
   bool await_taken(Deadline deadline);
 
   // The interface for lanes.
-  const TransportLimits& limits() const { return limits_; }
+  const TransportLimits& limits() const { return transport_->limits(); }
   std::vector<std::byte> address(int rail);
   // Opens a new port with registered memory. From now on a thread of the endpoint polls while no other does, unless it is
   // polled by its callers alone.
@@ -92,7 +92,6 @@ class Endpoint {
 
   std::unique_ptr<Transport> transport_;
   metrics::Page& page_;
-  TransportLimits limits_;
   std::atomic<bool> taken_{false};
   std::atomic<uint64_t> polls_{0};
   std::atomic<uint64_t> finds_{0};

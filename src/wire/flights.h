@@ -26,6 +26,7 @@ class Flights {
     for (size_t i = flights_.size(); i > 0; --i) free_.push_back(static_cast<uint32_t>(i - 1));
   }
 
+  int rails() const { return static_cast<int>(room_.size()); }
   size_t room(int rail) const { return static_cast<size_t>(room_[rail]); }
   // Returns the tag of the operation that begins after `others` more have begun; `others` is less than the room of some rail.
   uint32_t next_tag(size_t others) const { return free_[free_.size() - 1 - others]; }

@@ -240,7 +240,16 @@ TEST(Explain, says_the_route_within_a_host_and_what_decided_it) {
       "    piece    262144 bytes of an input at a time\n"
       "    results  taken from the peers' outputs: 1048576 bytes, at least 262144\n"
       "    because  a rank that reduces the whole vector in place would overwrite what its peers read; a rank gives up to "
-      "1048576 bytes, and a box has 16384\n");
+      "1048576 bytes, and a box has at most 32768\n");
+}
+
+TEST(Explain, tells_the_longer_boxes_of_a_host_with_more_ranks_than_processors) {
+  const Ended ended = run_info("explain all_reduce 24K --ranks 2");
+  EXPECT_EQ(ended.status, 0);
+  for (const char* part :
+       {"\nif ranks share processors:\n    path     mailbox\n", "bytes, and a box has 32768 (FCCL_MAILBOX_BYTES=4096)\n",
+        "\nelse:\n    path     ring\n", "gives up to 24576 bytes, and a box has 16384\n"})
+    EXPECT_NE(ended.text.find(part), std::string::npos) << ended.text;
 }
 
 TEST(Explain, follows_the_settings_within_a_host) {

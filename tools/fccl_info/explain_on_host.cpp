@@ -15,10 +15,12 @@
 namespace fccl::core {
 namespace {
 
-// A state that init may leave cross-memory attach in, and when it does.
+// A state in which init may leave a lane, and when it does.
 struct Trial {
   std::string when;
   Attaching attaching;
+  bool has_long_boxes = false;
+  bool is_case_of_last = false;  // its condition implies that of the trial before it
 };
 
 struct Answer {
@@ -29,15 +31,17 @@ std::vector<Trial> trials_of(const HostQuestion& question, const Settings& setti
   const bool exchanges = lane_of(question.collective) == kPairLane;
   const Attaching closed, open{true, false, exchanges ? kTuning.least_exchanged : kTuning.least_gathered};
   const std::string& wanted = settings.cross_memory_attach;
-  const std::string shared = "if ranks share processors";
-  if (wanted == "off") return {{"", closed}};
-  if (wanted == "on") return {{"", open}};
-  if (question.ranks > kTuning.most_tried_ranks) return {{shared, closed}, {"else", exchanges ? closed : open}};
+  Trial shared{.when = "if ranks share processors", .attaching = wanted == "on" ? open : closed, .has_long_boxes = true};
+  if (wanted != "auto") return {shared, {"else", shared.attaching}};
+  if (question.ranks > kTuning.most_tried_ranks) return {shared, {"else", exchanges ? closed : open}};
   Attaching far_faster = open;
   far_faster.past_caches = true;
-  return {{shared + ", or init finds that reading peers' memory is no faster than slots", closed},
+  return {shared,
+          {"if init finds that reading peers' memory is no faster than slots", closed},
           {"if init finds that it is faster", open},
-          {fmt::format("if init finds that it is {} times as fast, or faster", kTuning.far_faster), far_faster}};
+          {.when = fmt::format("if init finds that it is {} times as fast, or faster", kTuning.far_faster),
+           .attaching = far_faster,
+           .is_case_of_last = true}};
 }
 
 const char* words_for(Variant variant) {
@@ -84,7 +88,7 @@ std::string reason_past_mailbox(const Facts& facts, Reason reason) {
 }
 
 std::string words_for(const Facts& facts, const Route& route) {
-  const size_t box = facts.shape.box_bytes(), room = facts.shape.mailbox_bytes;
+  const size_t box = facts.box_bytes, room = facts.shape.mailbox_bytes;
   switch (route.reason) {
     case Reason::one_rank:
       return "there is one rank";
@@ -99,8 +103,9 @@ std::string words_for(const Facts& facts, const Route& route) {
   }
   std::string reason = reason_past_mailbox(facts, route.reason);
   if (facts.past_mailbox) return reason;
-  return fmt::format("{}; a rank gives up to {} bytes, and a box has {}", reason, mailbox_bytes(facts.call, facts.shape.ranks),
-                     box);
+  const size_t given = mailbox_bytes(facts.call, facts.shape.ranks), longest = facts.shape.long_box_bytes();
+  return fmt::format("{}; a rank gives up to {} bytes, and a box has {}", reason, given,
+                     given > longest ? fmt::format("at most {}", longest) : std::to_string(box));
 }
 
 std::string words_for_results(const Facts& facts, const Route& route) {
@@ -121,6 +126,11 @@ std::string words_for_route(const Facts& facts) {
   return text + fmt::format("    because  {}\n", words_for(facts, route));
 }
 
+// Lets the last answer hold for one more trial.
+void add_trial(Answer& last, const Trial& trial) {
+  if (!trial.is_case_of_last) last.when += ", or " + trial.when.substr(trial.when.find(' ') + 1);
+}
+
 // The answers by trial; equal ones that follow each other are one.
 std::vector<Answer> answers_for(const HostQuestion& question, const Settings& settings, const Call& call, bool past_mailbox) {
   const SegmentShape shape{question.ranks, settings.mailbox_bytes, settings.slot_bytes, question.ranks};
@@ -130,11 +140,17 @@ std::vector<Answer> answers_for(const HostQuestion& question, const Settings& se
                       .mapped = mapped,
                       .outputs_mapped = mapped && question.collective == fcclCollAllReduce};
   std::vector<Answer> answers;
-  for (const Trial& trial : trials_of(question, settings)) {
-    std::string words = words_for_route({call, shape, trial.attaching, offers, past_mailbox});
-    if (answers.empty() || answers.back().words != words) answers.push_back({trial.when, std::move(words)});
+  const std::vector<Trial> trials = trials_of(question, settings);
+  for (const Trial& trial : trials) {
+    const size_t box_bytes = trial.has_long_boxes ? shape.long_box_bytes() : shape.box_bytes();
+    std::string words = words_for_route({call, shape, trial.attaching, offers, box_bytes, past_mailbox});
+    if (answers.empty() || answers.back().words != words)
+      answers.push_back({trial.when, std::move(words)});
+    else
+      add_trial(answers.back(), trial);
   }
   if (answers.size() == 1) answers.front().when.clear();
+  if (answers.size() == 2 && answers.front().when == trials.front().when) answers.back().when = "else";
   return answers;
 }
 

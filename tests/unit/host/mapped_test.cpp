@@ -111,7 +111,7 @@ class Mapped : public ::testing::Test {
     const Task task = task_of(rank);
     ended[rank] = false;
     phases[rank].end();
-    if (route_without_offers(task.call, shape)) {
+    if (route_without_offers(task.call, kRanks, shape.box_bytes())) {
       phases[rank] = mailbox(lane(rank).frame, lane(rank), {}, task);
       way_of[rank] = {Path::mailbox, false};
     } else {
@@ -347,6 +347,19 @@ TEST_F(Mapped, is_over_for_good_once_a_rank_cannot_map_a_peer) {
   run(fcclCollAllGather, 1000, false, kAll, kRing);
   for (int rank = 0; rank < kRanks; ++rank) EXPECT_EQ(lane(rank).reach.mapped_peers, nullptr);
   run(fcclCollAllGather, 1000, false, kAll, kRing);
+}
+
+// Calls of private memory, of which one rank says that it waits long, in turn with others.
+TEST_F(Mapped, is_not_needed_for_slices_of_two_slots) {
+  for (const fcclColl_t collective : kMapping)
+    for (const size_t words : {size_t{33}, size_t{1025}, size_t{4099}, size_t{20'003}})
+      for (const int waiting : {1, -1, 2}) {
+        const bool in_place = words % 2 == 1 && collective != fcclCollGather && collective != fcclCollScatter;
+        for (int rank = 0; rank < kRanks; ++rank)
+          for (const LaneId id : {kGatherLane, kPairLane}) lanes[id][rank]->reach.waits_long = rank == waiting;
+        run(collective, words, in_place, kNone, kRing);
+        EXPECT_EQ(lane(0).reach.last_offers.any_waits_long, waiting >= 0);
+      }
 }
 
 TEST_F(Mapped, finds_the_rank_that_made_another_call) {

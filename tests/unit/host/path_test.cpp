@@ -23,7 +23,7 @@ class ChoiceOfPath : public ::testing::Test {
     return *Segment::map(*Segment::make(shape), shape);
   }
   static Path choose(const Call& call, const Lane& of) {
-    return route_of({call, of.shape(), of.reach.attaching, of.reach.last_offers}).path;
+    return route_of({call, of.shape(), of.reach.attaching, of.reach.last_offers, of.box_bytes()}).path;
   }
   static Path choose_alone(size_t bytes) {
     return choose(bytes_of(fcclCollAllGather, bytes), Lane(segment_of(1), kGatherLane, 0, {0}, 1));
@@ -48,6 +48,12 @@ TEST_F(ChoiceOfPath, is_the_mailbox_for_what_fits_and_the_ring_for_more) {
   EXPECT_EQ(choose_for(fcclCollAllGather, kBox), Path::mailbox);
   EXPECT_EQ(choose_for(fcclCollAllGather, kBox + 1), Path::ring);
   EXPECT_EQ(choose_for(fcclCollAllGather, size_t{1} << 30), Path::ring);
+}
+
+TEST_F(ChoiceOfPath, is_the_mailbox_for_more_where_ranks_outnumber_processors) {
+  lane.use_long_boxes();
+  EXPECT_EQ(choose_for(fcclCollAllGather, kMailbox * 8), Path::mailbox);
+  EXPECT_EQ(choose_for(fcclCollAllGather, kMailbox * 8 + 1), Path::ring);
 }
 
 TEST_F(ChoiceOfPath, is_the_mailbox_for_an_all_to_all_if_all_blocks_of_a_rank_fit) {

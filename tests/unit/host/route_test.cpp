@@ -119,7 +119,7 @@ Route route_for(const Cell& cell, size_t bytes) {
                       .mapped = cell.arena != "none",
                       .outputs_mapped = cell.arena == "all" && collective == fcclCollAllReduce};
   const SegmentShape shape{cell.ranks, Settings{}.mailbox_bytes, Settings{}.slot_bytes, cell.ranks};
-  return route_of({call, shape, attaching, offers, cell.collective.starts_with("past:")});
+  return route_of({call, shape, attaching, offers, shape.box_bytes(), cell.collective.starts_with("past:")});
 }
 
 std::string words_for(const Route& route) {
@@ -165,8 +165,8 @@ TEST(Route, is_the_ring_if_one_rank_cannot_read_its_peers) {
   const SegmentShape shape{3, 4096, 1 << 18, 3};
   const Call call{{.collective = fcclCollAllGather, .dtype = fcclInt8, .count = 100'000}};
   const Attaching attaching{.is_open = true};
-  EXPECT_EQ(route_of({call, shape, attaching, {}}).path, Path::attach);
-  EXPECT_EQ(route_of({call, shape, attaching, {.all_read = false}}).path, Path::ring);
+  EXPECT_EQ(route_of({call, shape, attaching, {}, 0, true}).path, Path::attach);
+  EXPECT_EQ(route_of({call, shape, attaching, {.all_read = false}, 0, true}).path, Path::ring);
 }
 
 TEST(Route, follows_the_tuning_that_it_is_given) {
@@ -174,9 +174,42 @@ TEST(Route, follows_the_tuning_that_it_is_given) {
   const Call call{{.collective = fcclCollAllReduce, .dtype = fcclInt8, .count = 100'000}};
   const Offers offers{.mapped = true};
   Tuning tuning;
-  EXPECT_EQ(route_of({call, shape, {}, offers, false, tuning}).variant, Variant::whole);
+  EXPECT_EQ(route_of({call, shape, {}, offers, 0, true, tuning}).variant, Variant::whole);
   tuning.read_whole = 99'999;
-  EXPECT_EQ(route_of({call, shape, {}, offers, false, tuning}).variant, Variant::shards);
+  EXPECT_EQ(route_of({call, shape, {}, offers, 0, true, tuning}).variant, Variant::shards);
+}
+
+// Each wait for other ranks may cost a time slice of another program there.
+TEST(Route, has_slices_of_half_a_ring_where_ranks_wait_long) {
+  for (const int ranks : {2, 3, 8, 64}) {
+    const SegmentShape shape{ranks, 4096, 1 << 18, ranks};
+    for (int c = 0; c < fcclCollSend; ++c) {
+      const auto collective = static_cast<fcclColl_t>(c);
+      const Collective& row = row_of(collective);
+      if (row.is_uneven() || collective == fcclCollBarrier) continue;
+      const Call call{{.collective = collective, .dtype = fcclInt8, .root = row.is_rooted() ? 0 : -1, .count = 10'000'000}};
+      const Route usual = route_of({call, shape, {}, {}, 0, true});
+      const Route longer = route_of({call, shape, {}, {.any_waits_long = true}, 0, true});
+      EXPECT_EQ(longer.piece, 2 * usual.piece) << row.name;
+      EXPECT_LE(2 * longer.piece, row.needs_pair_slots() && ranks > 2 ? shape.pair_ring_bytes() : shape.gather_ring_bytes());
+    }
+  }
+}
+
+TEST(Route, leaves_the_slices_of_an_all_to_all_v_as_they_are_for_its_counts) {
+  const SegmentShape shape{3, 4096, 1 << 18, 3};
+  UnevenBlocks blocks;
+  const Call call{{.collective = fcclCollAlltoAllV, .dtype = fcclInt8, .count = 1}, nullptr, nullptr, {}, &blocks};
+  EXPECT_EQ(route_of({call, shape, {}, {.any_waits_long = true}, 0, true}).piece, shape.pair_slot_bytes());
+}
+
+TEST(Route, tells_waits_for_others_from_the_copying_of_many_ranks) {
+  const Route slots{.path = Path::ring, .piece = 1 << 18};
+  const Tuning tuning{.long_wait = 1e-3, .copied_a_second = 8e9};
+  EXPECT_FALSE(waited_long(slots, 4, 16, 16 * 1.4e-3, tuning));
+  EXPECT_TRUE(waited_long(slots, 4, 16, 16 * 1.6e-3, tuning));
+  EXPECT_FALSE(waited_long(slots, 64, 1, 130e-3, tuning));
+  EXPECT_FALSE(waited_long({.path = Path::attach, .piece = 1 << 18}, 4, 1, 1, tuning));
 }
 
 }  // namespace

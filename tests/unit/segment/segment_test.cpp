@@ -64,7 +64,10 @@ std::vector<Region> regions_of(const Segment& segment) {
     regions.push_back(region_of(&segment.state(rank), sizeof(RankState)));
     for (const LaneId lane : lanes_from(kGatherLane)) {
       regions.push_back(region_of(&segment.board(rank, lane), sizeof(LaneBoard)));
-      for (const int parity : {0, 1}) regions.push_back({segment.payload(rank, lane, parity), shape.box_bytes()});
+      for (const int parity : {0, 1}) {
+        regions.push_back({segment.payload(rank, lane, parity), shape.box_bytes()});
+        regions.push_back({segment.long_payload(rank, lane, parity), shape.long_box_bytes()});
+      }
       regions.push_back({segment.gather_ring(rank, lane), shape.gather_ring_bytes()});
     }
     for (int peer = 0; peer < shape.ranks; ++peer)
@@ -153,6 +156,14 @@ TEST(SegmentShape, has_longer_boxes_for_few_ranks) {
   EXPECT_EQ(box_of(4), 5440);
   EXPECT_EQ(box_of(5), 4096);
   EXPECT_EQ(box_of(1000), 4096);
+}
+
+TEST(SegmentShape, has_longer_boxes_where_ranks_outnumber_processors) {
+  const auto box_of = [](int ranks, size_t mailbox_bytes) { return SegmentShape{ranks, mailbox_bytes, 64}.long_box_bytes(); };
+  EXPECT_EQ(box_of(2, 4096), 32768);
+  EXPECT_EQ(box_of(1000, 4096), 32768);
+  EXPECT_EQ(box_of(5, 32768), 65536);
+  EXPECT_EQ(box_of(2, 65536), 262144);
 }
 
 TEST(Lanes, of_calls_that_need_pair_slots_are_those_that_have_them) {
