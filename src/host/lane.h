@@ -88,8 +88,11 @@ class Lane {
   }
 
   // Slices are numbered across all calls of the lane; the next call begins with number slices().
-  uint64_t slices() const { return slices_; }
-  void count_slices(uint64_t used) { slices_ += used; }
+  uint64_t slices() const { return passed_.slices; }
+  const Strides& last_strides() const { return passed_.strides; }
+  void count_slices(uint64_t used, const Strides& strides = {}) { passed_ = {passed_.slices + used, strides}; }
+  // True if this rank has published the slice already, as it does with a first slice that it puts ahead.
+  bool has_published(uint64_t slice) { return Awaited{&my_board().published.value, slice + 1, -1}.reached(); }
   LaneBoard& my_board() { return *views_[rank_].board; }
   Awaited published(int peer, uint64_t slices) const { return {&views_[peer].board->published.value, slices, rank_of(peer)}; }
   Awaited drained(int peer, uint64_t slices) const { return {&views_[peer].board->drained.value, slices, rank_of(peer)}; }
@@ -114,6 +117,12 @@ class Lane {
     std::array<std::byte*, 2> payloads;
   };
 
+  // All slices so far, and how those of the last call lay.
+  struct Passed {
+    uint64_t slices = 0;
+    Strides strides;
+  };
+
   int parity() const { return static_cast<int>(sequence_ & 1); }
   std::byte* place_of(int peer, size_t bytes) {
     Box& box = views_[peer].board->boxes[parity()];
@@ -126,7 +135,7 @@ class Lane {
   std::vector<int> numbers_;  // indexed by the rank within the host
   uint32_t sequence_;         // the number of the last call that began
   uint64_t word_ = 0;
-  uint64_t slices_ = 0;
+  Passed passed_;
   int processor_ = -1;  // the processor that the board shows
   bool has_long_boxes_ = false;
   std::vector<PeerView> views_;  // indexed by rank

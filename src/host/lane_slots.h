@@ -9,6 +9,15 @@
 
 namespace fccl::core {
 
+// The distances between the slices of a call in the rings of a lane; 0 in a ring that the call did not use.
+struct Strides {
+  // A rank may have ended its call while peers still read more than its last slice.
+  static constexpr size_t kSeveralUnread = 1;
+
+  size_t gather = 0;
+  size_t pair = 0;
+};
+
 // A lane owns it; the segment outlives it. Any thread may call. Ranks are numbered within the host.
 class LaneSlots {
  public:

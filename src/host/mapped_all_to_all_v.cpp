@@ -73,7 +73,7 @@ Phase mapped_all_to_all_v([[maybe_unused]] FrameMemory& frame, Lane& lane, Route
     if (k + 1 < slices) co_await Turn{lane.drained(me, first + k + 1)};
   }
   for (int i = 1; i < lane.ranks(); ++i) co_await lane.drained(lane.peer(i), first + slices);
-  lane.count_slices(slices);
+  lane.count_slices(slices, {.pair = Strides::kSeveralUnread});
   co_return done_unless(lane.has_failed());
 }
 

@@ -79,7 +79,7 @@ Phase mapped_all_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Route r
     if (k + 1 < input.count()) co_await Turn{lane.drained(me, slice + 1)};
   }
   for (int i = 1; in_outputs && i < lane.ranks(); ++i) co_await lane.drained(lane.peer(i), first + input.count());
-  lane.count_slices(input.count());
+  lane.count_slices(input.count(), {.gather = results.stride});
   co_return done_unless(lane.has_failed());
 }
 

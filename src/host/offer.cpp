@@ -99,7 +99,7 @@ Offers offers_of_all(Lane& lane, const Call& call) {
 }
 
 Facts facts_past_mailbox(const Lane& lane, const Call& call, const Offers& offers) {
-  return {call, lane.shape(), lane.reach.attaching, offers, lane.box_bytes(), true};
+  return {call, lane.shape(), lane.reach.attaching, offers, lane.box_bytes(), true, lane.reach.long_slices};
 }
 
 }  // namespace
@@ -116,8 +116,7 @@ size_t longest_of_all(const Lane& lane) {
   return most;
 }
 
-void enter_with_offer(Lane& lane, const Task& task) {
-  const Call& call = task.call;
+Offer make_offer(Lane& lane, const Call& call) {
   Offer offer{.source = call.send};
   if (call.signature.row().has_pairs()) offer.longest = call.input(lane.ranks()).most();
   offer.reads = lane.reach.memory && lane.reach.memory->reaches_all();
@@ -127,14 +126,21 @@ void enter_with_offer(Lane& lane, const Task& task) {
     offer.maps = peers->reaches_all();
     if (own_reservation() != nullptr) offer_arena(lane, call, offer);
   }
+  return offer;
+}
+
+void enter_with_offer(Lane& lane, const Task& task, const Offer& offer) {
   std::memcpy(lane.next_line(), &offer, sizeof offer);
-  lane.enter(call, task.number, nullptr, 0);
+  lane.enter(task.call, task.number, nullptr, 0);
 }
 
 Route route_by_offers(Lane& lane, const Call& call) {
   lane.reach.last_offers = offers_of_all(lane, call);
   if (!lane.reach.last_offers.all_read) lane.reach.attaching.is_open = false;
-  return route_of(facts_past_mailbox(lane, call, lane.reach.last_offers));
+  const Route route = route_of(facts_past_mailbox(lane, call, lane.reach.last_offers));
+  // From the next call on, since ranks may have put the first slice of this one ahead.
+  lane.reach.long_slices = lane.reach.last_offers.any_waits_long;
+  return route;
 }
 
 Route route_without_attach(const Lane& lane, const Call& call) {

@@ -32,8 +32,11 @@ Offer offer_of(const Lane& lane, int peer);
 // Returns the bytes of the longest block of any rank, in a collective with a block per pair. All ranks must have entered.
 size_t longest_of_all(const Lane& lane);
 
+// Returns what this rank offers for a call.
+Offer make_offer(Lane& lane, const Call& call);
+
 // Announces the call with this rank's offer.
-void enter_with_offer(Lane& lane, const Task& task);
+void enter_with_offer(Lane& lane, const Task& task, const Offer& offer);
 
 // Returns the route that the offers of all ranks select. All ranks must have entered. For a mapped route it also stores the
 // addresses of all ranks' buffers in the lane.

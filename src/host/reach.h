@@ -15,7 +15,10 @@ class PeerMemory;
 // Used by the thread that runs the lane's current phase.
 struct Reach {
   Attaching attaching;
-  bool waits_long = false;                   // set after a call through slots in which ranks waited long for each other
+  // Set after a call through slots in which this rank waited long for others; and whether slices are long for that reason,
+  // which is equal on all ranks.
+  bool waits_long = false;
+  bool long_slices = false;
   Offers last_offers;                        // the last ones of all ranks; equal on all ranks
   std::shared_ptr<const PeerMemory> memory;  // null if the lane has never attached
   // Null if the lane maps no arenas; equal on all ranks in that.

@@ -21,8 +21,10 @@ Phase ring_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Route rou
     const std::byte* send = input.at(lane.rank(), k);
     std::byte* own = output.at(lane.rank(), k);
     const size_t length = output.length(lane.rank(), k);
-    copy_bytes(lane.slots.gather_slot(lane.rank(), ring, slice), send, length);
-    lane.my_board().published.publish(slice + 1);
+    if (!lane.has_published(slice)) {
+      copy_bytes(lane.slots.gather_slot(lane.rank(), ring, slice), send, length);
+      lane.my_board().published.publish(slice + 1);
+    }
     take(own, send, length);
     for (int i = 1; i < lane.ranks(); ++i) {
       const int peer = lane.peer(i);
@@ -30,7 +32,7 @@ Phase ring_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Route rou
       take(output.at(peer, k), lane.slots.gather_slot(peer, ring, slice), output.length(peer, k));
     }
   }
-  lane.count_slices(output.count());
+  lane.count_slices(output.count(), {.gather = ring.stride});
   co_return Done{};
 }
 
@@ -56,7 +58,7 @@ Phase ring_broadcast([[maybe_unused]] FrameMemory& frame, Lane& lane, Route rout
       lane.my_board().drained.publish(slice + 1);
     }
   }
-  lane.count_slices(output.count());
+  lane.count_slices(output.count(), {.gather = Strides::kSeveralUnread});
   co_return Done{};
 }
 
@@ -83,7 +85,7 @@ Phase ring_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, 
       lane.my_board().published.publish(slice + 1);
     }
   }
-  lane.count_slices(output.count());
+  lane.count_slices(output.count(), {.gather = Strides::kSeveralUnread});
   co_return Done{};
 }
 
@@ -111,7 +113,7 @@ Phase ring_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route,
       lane.my_board().drained.publish(slice + 1);
     }
   }
-  lane.count_slices(total);
+  lane.count_slices(total, {.gather = Strides::kSeveralUnread});
   co_return Done{};
 }
 

@@ -52,7 +52,7 @@ Phase ring_all_to_all([[maybe_unused]] FrameMemory& frame, Lane& lane, Route rou
       take(output.at(peer, k), lane.slots.pair_slot(peer, me, ring, slice), output.length(peer, k));
     }
   }
-  lane.count_slices(slices);
+  lane.count_slices(slices, {.pair = ring.stride});
   co_return Done{};
 }
 

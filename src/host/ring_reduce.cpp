@@ -36,13 +36,15 @@ Phase ring_reduce_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Route
   const uint64_t first = lane.slices();
   for (uint64_t k = 0; k < input.count(); ++k) {
     const uint64_t slice = first + k;
-    put_for_peers(lane, input, ring, slice, k);
-    lane.my_board().published.publish(slice + 1);
+    if (!lane.has_published(slice)) {
+      put_for_peers(lane, input, ring, slice, k);
+      lane.my_board().published.publish(slice + 1);
+    }
     for (int i = 1; i < lane.ranks(); ++i) co_await lane.published(lane.peer(i), slice + 1);
     const int me = lane.rank();
     reduce_slice(lane, task, ring, slice, {input.at(me, k), output.at(me, k), input.length(me, k)});
   }
-  lane.count_slices(input.count());
+  lane.count_slices(input.count(), {.pair = ring.stride});
   co_return Done{};
 }
 
@@ -60,15 +62,17 @@ Phase all_reduce_of_two([[maybe_unused]] FrameMemory& frame, Lane& lane, Route r
   for (uint64_t k = 0; k < input.count(); ++k) {
     const uint64_t slice = first + k;
     const size_t length = input.length(me, k);
-    copy_bytes(lane.slots.gather_slot(me, ring, slice), input.at(me, k), length);
-    lane.my_board().published.publish(slice + 1);
+    if (!lane.has_published(slice)) {
+      copy_bytes(lane.slots.gather_slot(me, ring, slice), input.at(me, k), length);
+      lane.my_board().published.publish(slice + 1);
+    }
     co_await lane.published(peer, slice + 1);
     lane.sources[me] = input.at(me, k);
     lane.sources[peer] = lane.slots.gather_slot(peer, ring, slice);
     task.reduce(output.at(me, k), lane.sources.data(), lane.ranks(), length / size_of(task.call.signature.dtype),
                 lane.scalars.data());
   }
-  lane.count_slices(input.count());
+  lane.count_slices(input.count(), {.gather = ring.stride});
   co_return Done{};
 }
 
@@ -86,8 +90,10 @@ Phase all_reduce_of_shards([[maybe_unused]] FrameMemory& frame, Lane& lane, Rout
   const bool takes_result = signature.root < 0 || signature.root == lane.rank();
   for (uint64_t k = 0; k < input.count(); ++k) {
     const uint64_t slice = first + k;
-    put_for_peers(lane, input, ring, slice, k);
-    lane.my_board().published.publish(slice + 1);
+    if (!lane.has_published(slice)) {
+      put_for_peers(lane, input, ring, slice, k);
+      lane.my_board().published.publish(slice + 1);
+    }
     for (int i = 1; i < lane.ranks(); ++i) co_await lane.published(lane.peer(i), slice + 1);
     std::byte* result = lane.slots.gather_slot(lane.rank(), results, slice);
     const size_t length = input.length(lane.rank(), k);
@@ -101,7 +107,7 @@ Phase all_reduce_of_shards([[maybe_unused]] FrameMemory& frame, Lane& lane, Rout
       copy_bytes(output.at(peer, k), lane.slots.gather_slot(peer, results, slice), output.length(peer, k));
     }
   }
-  lane.count_slices(input.count());
+  lane.count_slices(input.count(), {.gather = results.stride, .pair = ring.stride});
   co_return Done{};
 }
 

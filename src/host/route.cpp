@@ -17,7 +17,7 @@ bool has_long_result(const Facts& facts) { return facts.call.output(facts.shape.
 Route ring_of(const Facts& facts, Reason reason) {
   const Collective& row = facts.call.signature.row();
   const SegmentShape& shape = facts.shape;
-  const size_t slots = facts.offers.any_waits_long && !row.has_private_counts() ? kSlots / 2 : 1;
+  const size_t slots = facts.long_slices && !row.has_private_counts() ? kSlots / 2 : 1;
   Route route{.path = Path::ring, .reason = reason, .piece = slots * shape.slot_bytes};
   if (divides_vector(row)) {
     route.variant = shape.ranks == 2 && row.takers == Who::all ? Variant::of_two : Variant::shards;

@@ -124,6 +124,7 @@ struct Facts {
   const Offers& offers;
   size_t box_bytes = 0;
   bool past_mailbox = false;  // the call does not fit in the mailbox, or ranks have offered memory for it
+  bool long_slices = false;   // ranks waited long for each other in the call before the last one through slots
   const Tuning& tuning = kTuning;
 };
 

@@ -349,7 +349,7 @@ TEST_F(Mapped, is_over_for_good_once_a_rank_cannot_map_a_peer) {
   run(fcclCollAllGather, 1000, false, kAll, kRing);
 }
 
-// Calls of private memory, of which one rank says that it waits long, in turn with others.
+// Calls of private memory, before which one rank has said that it waits long, in turn with others.
 TEST_F(Mapped, is_not_needed_for_slices_of_two_slots) {
   for (const fcclColl_t collective : kMapping)
     for (const size_t words : {size_t{33}, size_t{1025}, size_t{4099}, size_t{20'003}})
@@ -358,7 +358,7 @@ TEST_F(Mapped, is_not_needed_for_slices_of_two_slots) {
         for (int rank = 0; rank < kRanks; ++rank)
           for (const LaneId id : {kGatherLane, kPairLane}) lanes[id][rank]->reach.waits_long = rank == waiting;
         run(collective, words, in_place, kNone, kRing);
-        EXPECT_EQ(lane(0).reach.last_offers.any_waits_long, waiting >= 0);
+        EXPECT_EQ(lane(0).reach.long_slices, waiting >= 0);
       }
 }
 

@@ -174,9 +174,9 @@ TEST(Route, follows_the_tuning_that_it_is_given) {
   const Call call{{.collective = fcclCollAllReduce, .dtype = fcclInt8, .count = 100'000}};
   const Offers offers{.mapped = true};
   Tuning tuning;
-  EXPECT_EQ(route_of({call, shape, {}, offers, 0, true, tuning}).variant, Variant::whole);
+  EXPECT_EQ(route_of({call, shape, {}, offers, 0, true, false, tuning}).variant, Variant::whole);
   tuning.read_whole = 99'999;
-  EXPECT_EQ(route_of({call, shape, {}, offers, 0, true, tuning}).variant, Variant::shards);
+  EXPECT_EQ(route_of({call, shape, {}, offers, 0, true, false, tuning}).variant, Variant::shards);
 }
 
 // Each wait for other ranks may cost a time slice of another program there.
@@ -189,7 +189,7 @@ TEST(Route, has_slices_of_half_a_ring_where_ranks_wait_long) {
       if (row.is_uneven() || collective == fcclCollBarrier) continue;
       const Call call{{.collective = collective, .dtype = fcclInt8, .root = row.is_rooted() ? 0 : -1, .count = 10'000'000}};
       const Route usual = route_of({call, shape, {}, {}, 0, true});
-      const Route longer = route_of({call, shape, {}, {.any_waits_long = true}, 0, true});
+      const Route longer = route_of({call, shape, {}, {}, 0, true, true});
       EXPECT_EQ(longer.piece, 2 * usual.piece) << row.name;
       EXPECT_LE(2 * longer.piece, row.needs_pair_slots() && ranks > 2 ? shape.pair_ring_bytes() : shape.gather_ring_bytes());
     }
@@ -200,7 +200,7 @@ TEST(Route, leaves_the_slices_of_an_all_to_all_v_as_they_are_for_its_counts) {
   const SegmentShape shape{3, 4096, 1 << 18, 3};
   UnevenBlocks blocks;
   const Call call{{.collective = fcclCollAlltoAllV, .dtype = fcclInt8, .count = 1}, nullptr, nullptr, {}, &blocks};
-  EXPECT_EQ(route_of({call, shape, {}, {.any_waits_long = true}, 0, true}).piece, shape.pair_slot_bytes());
+  EXPECT_EQ(route_of({call, shape, {}, {}, 0, true, true}).piece, shape.pair_slot_bytes());
 }
 
 TEST(Route, tells_waits_for_others_from_the_copying_of_many_ranks) {
