@@ -15,6 +15,7 @@
 #include "creation/read_trial.h"
 #include "device/device.h"
 #include "health/control.h"
+#include "kernels/copy.h"
 #include "metrics/process_page.h"
 #include "operations/communicator_state.h"
 #include "os/error_text.h"
@@ -216,7 +217,7 @@ Result<void> Creation::await_ranks() {
   state_->oversubscribed = is_oversubscribed(*segment_);
   if (state_->oversubscribed)
     for (LaneQueue& queue : state_->lanes) queue.lane.use_long_boxes();
-  FCCL_TRY(attach(calls));
+  FCCL_TRY(choose_ways(calls));
   // The ranks of all hosts must count calls alike, and only some hosts have ranks that try.
   state_->number = kFirstNumber + 1;
   state_->cost.barrier = steps_.lap();
@@ -227,36 +228,48 @@ Result<void> Creation::await_ranks() {
 
 // If ranks take turns on processors, waiting for the readers costs more than a copy. Between hosts collectives go in rounds,
 // and only sent data is read.
-Result<void> Creation::attach(InitCalls& calls) {
+Result<void> Creation::choose_ways(InitCalls& calls) {
   const std::string& wanted = options_.settings.cross_memory_attach;
-  const bool attaches = wanted == "on" || (wanted == "auto" && !state_->oversubscribed);
   const int ranks = segment_->shape().ranks;
-  if (!attaches || ranks == 1) return {};
-  if (const auto reached = memory_->reach_all(); !reached)
-    log(LogLevel::info,
-        reached.error().message + "; AllGather and AlltoAll take the ring instead, and what is sent goes through slots");
-  const std::shared_ptr<const PeerMemory> memory = std::move(memory_);
+  if (ranks == 1) return {};
+  const bool attaches = wanted == "on" || (wanted == "auto" && !state_->oversubscribed);
   Reach &gathers = state_->lanes[kGatherLane].lane.reach, &pairs = state_->lanes[kPairLane].lane.reach;
-  gathers.attach(memory, kTuning.least_gathered);
-  pairs.attach(memory, kTuning.least_exchanged);
-  size_t least_sent = kTuning.least_exchanged;
-  if (wanted == "auto" && ranks <= kTuning.most_tried_ranks) {
-    FCCL_TRY_ASSIGN(const auto gain, gain_of_reading(calls, state_->lanes[kPairLane].lane));
+  const std::shared_ptr<PeerMemory> memory = std::move(memory_);
+  if (attaches) {
+    if (const auto reached = memory->reach_all(); !reached)
+      log(LogLevel::info,
+          reached.error().message + "; AllGather and AlltoAll take the ring instead, and what is sent goes through slots");
+    gathers.attach(memory, kTuning.least_gathered);
+    pairs.attach(memory, kTuning.least_exchanged);
+  }
+  Gains gains;
+  const bool tries = !state_->oversubscribed && ranks <= kTuning.most_tried_ranks;
+  if (tries) {
+    FCCL_TRY_ASSIGN(gains, try_ways(calls, state_->lanes[kPairLane].lane));
     pairs.attaching.least_block = kTuning.least_exchanged;
-    if (gain >= kTuning.far_faster)
+    for (LaneQueue& queue : state_->lanes)
+      queue.lane.slots.put = gains.streaming >= kTuning.streaming_gains ? stream_bytes : copy_bytes;
+  }
+  if (attaches) read_peers(memory, tries ? std::optional(gains.reading) : std::nullopt);
+  return {};
+}
+
+// `gain`: of the trial of reading, if there was one.
+void Creation::read_peers(const std::shared_ptr<const PeerMemory>& memory, std::optional<double> gain) {
+  Reach &gathers = state_->lanes[kGatherLane].lane.reach, &pairs = state_->lanes[kPairLane].lane.reach;
+  size_t least_sent = kTuning.least_exchanged;
+  if (options_.settings.cross_memory_attach == "auto") {
+    if (gain.value_or(0) >= kTuning.far_faster)
       for (Reach* reach : {&gathers, &pairs}) reach->attaching.past_caches = true;
-    if (gain <= 1) {
-      for (Reach* reach : {&gathers, &pairs}) reach->attaching.is_open = false;
+    if (gain && *gain <= 1) gathers.attaching.is_open = false;
+    if (gain.value_or(0) <= 1) {
+      pairs.attaching.is_open = false;
       least_sent = SIZE_MAX;
     }
-  } else if (wanted == "auto") {
-    pairs.attaching.is_open = false;
-    least_sent = SIZE_MAX;
   }
   state_->transfers.read_from(memory, least_sent);
   if (state_->columns->hosts() > 1)
     for (LaneQueue& queue : state_->lanes) queue.lane.reach.attaching.is_open = false;
-  return {};
 }
 
 // Maps nothing before a rank offers memory of its arena in a call.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "bootstrap/bootstrap.h"
 #include "creation/create_options.h"
@@ -30,7 +31,8 @@ class Creation {
  private:
   Result<void> share_memory();
   Result<void> await_ranks();
-  Result<void> attach(InitCalls& calls);
+  Result<void> choose_ways(InitCalls& calls);
+  void read_peers(const std::shared_ptr<const PeerMemory>& memory, std::optional<double> gain);
   void map_peers();
 
   Joined& joined_;

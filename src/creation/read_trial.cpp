@@ -1,4 +1,4 @@
-// Runs one AlltoAll both ways, in turn, and takes the least time of a few.
+// Runs one AlltoAll all three ways, in turn, and takes the least time of a few.
 #include "creation/read_trial.h"
 
 #include <fmt/format.h>
@@ -11,9 +11,9 @@
 
 #include "creation/init_calls.h"
 #include "host/lane.h"
+#include "kernels/copy.h"
 #include "os/clock.h"
 #include "os/log.h"
-#include "segment/peer_memory.h"
 
 namespace fccl::core {
 namespace {
@@ -24,62 +24,79 @@ constexpr size_t kAllBlocks = 0, kNoBlock = std::numeric_limits<size_t>::max();
 // Nanoseconds, of one rank or the sum of all.
 struct Times {
   int64_t through_slots = std::numeric_limits<int64_t>::max();
+  int64_t past_caches = std::numeric_limits<int64_t>::max();  // through slots that are written so
   int64_t read = std::numeric_limits<int64_t>::max();
 };
 
-// Makes the slots that the trial uses resident, for their writers and their readers, before any rank writes to them. The kernel
-// gives a slot its memory on first use, which takes several times as long as the copy, and would be taken for the cost of
-// slots.
-Result<void> touch_slots(InitCalls& calls, const Lane& lane) {
-  const size_t bytes = std::min(lane.slots.pair_ring_bytes(), kTrialRounds * kBlock);
-  for (int peer = 0; peer < lane.ranks(); ++peer) {
-    if (peer == lane.rank()) continue;
-    bring_in(lane.slots.pair_slot(lane.rank(), peer, 0), bytes);
-    bring_in(lane.slots.pair_slot(peer, lane.rank(), 0), bytes);
-  }
+// Writes the slots that the trial uses, and reads those of the peers, before it begins. The kernel gives a slot its memory on
+// first use, which takes several times as long as the copy. And a slot in use lies in the cache of the peer that last read it:
+// to write it there takes long if that peer's processor is far.
+Result<void> use_slots(InitCalls& calls, const Lane& lane) {
+  const size_t bytes = std::min(lane.slots.pair_ring_bytes(), kTrialWays * kTrialRounds * kBlock);
+  std::vector<std::byte> scratch(bytes);
+  const auto of_peers = [&](const auto& use) {
+    for (int i = 1; i < lane.ranks(); ++i) use(lane.peer(i));
+  };
+  of_peers([&](int peer) { copy_bytes(lane.slots.pair_slot(lane.rank(), peer, 0), scratch.data(), bytes); });
+  FCCL_TRY(calls.barrier());
+  of_peers([&](int peer) { copy_bytes(scratch.data(), lane.slots.pair_slot(peer, lane.rank(), 0), bytes); });
   return calls.barrier();
+}
+
+// Sums up the least times of all ranks.
+Result<Times> sum_of(InitCalls& calls, const Times& mine, int ranks) {
+  std::vector<Times> of_all(static_cast<size_t>(ranks));
+  FCCL_TRY(calls.exchange(&mine, of_all.data(), sizeof mine));
+  Times sum{0, 0, 0};
+  for (const Times& each : of_all) {
+    sum.through_slots += each.through_slots;
+    sum.past_caches += each.past_caches;
+    sum.read += each.read;
+  }
+  return sum;
+}
+
+void tell(const Times& sum, const Gains& gains, int ranks) {
+  const auto mean_us = [&](int64_t nanoseconds) { return static_cast<double>(nanoseconds) / ranks / 1e3; };
+  log(LogLevel::info,
+      fmt::format("an AlltoAll of {} KiB for each of {} ranks took {:.1f} us by reading the peers' memory, {:.1f} us through "
+                  "slots and {:.1f} us through slots that are written past the caches: {}, and slots are written {} the caches",
+                  kBlock >> 10, ranks, mean_us(sum.read), mean_us(sum.through_slots), mean_us(sum.past_caches),
+                  gains.reading > 1 ? "long blocks are read" : "nothing is read",
+                  gains.streaming >= kTuning.streaming_gains ? "past" : "through"));
 }
 
 }  // namespace
 
 // Each call has buffers of its own, like a trainer's: reused buffers would still lie in a cache, where slots lose more than in
 // practice.
-Result<double> gain_of_reading(InitCalls& calls, Lane& lane) {
-  const auto ranks = static_cast<size_t>(lane.ranks());
-  const size_t bytes = ranks * kBlock;
-  const std::vector<std::byte> given(2 * kTrialRounds * bytes, std::byte{1});
+Result<Gains> try_ways(InitCalls& calls, Lane& lane) {
+  const size_t bytes = static_cast<size_t>(lane.ranks()) * kBlock;
+  const std::vector<std::byte> given(kTrialWays * kTrialRounds * bytes, std::byte{1});
   std::vector<std::byte> taken(given.size());
   Times mine;
   size_t offset = 0;
-  const auto try_from = [&](size_t least_block, int64_t& least) -> Result<void> {
+  const auto try_with = [&](size_t least_block, CopyBytes put, int64_t& least) -> Result<void> {
     lane.reach.attaching.least_block = least_block;
+    lane.slots.put = put;
     const Clock::time_point begin = Clock::now();
     FCCL_TRY(calls.swap(given.data() + offset, taken.data() + offset, kBlock));
     least = std::min<int64_t>(least, (Clock::now() - begin).count());
     offset += bytes;
     return {};
   };
-  FCCL_TRY(touch_slots(calls, lane));
+  FCCL_TRY(use_slots(calls, lane));
   for (int round = 0; round < kTrialRounds; ++round) {
-    FCCL_TRY(try_from(kNoBlock, mine.through_slots));
-    FCCL_TRY(try_from(kAllBlocks, mine.read));
+    FCCL_TRY(try_with(kNoBlock, stream_bytes, mine.past_caches));
+    FCCL_TRY(try_with(kNoBlock, copy_bytes, mine.through_slots));
+    FCCL_TRY(try_with(kAllBlocks, copy_bytes, mine.read));
   }
-  std::vector<Times> of_all(ranks);
-  FCCL_TRY(calls.exchange(&mine, of_all.data(), sizeof mine));
-  Times sum{0, 0};
-  for (const Times& each : of_all) {
-    sum.through_slots += each.through_slots;
-    sum.read += each.read;
-  }
-  const double gain = lane.reach.attaching.is_open ? static_cast<double>(sum.through_slots) / static_cast<double>(sum.read) : 0;
-  const auto mean_us = [&](int64_t nanoseconds) { return static_cast<double>(nanoseconds) / static_cast<double>(ranks) / 1e3; };
-  log(LogLevel::info,
-      fmt::format(
-          "an AlltoAll of {} KiB for each of {} ranks took {:.1f} us by reading the peers' memory and {:.1f} us through "
-          "slots: {}",
-          kBlock >> 10, ranks, mean_us(sum.read), mean_us(sum.through_slots),
-          gain > 1 ? "long blocks are read" : "nothing is read"));
-  return gain;
+  FCCL_TRY_ASSIGN(const Times sum, sum_of(calls, mine, lane.ranks()));
+  const auto ratio = [](int64_t time, int64_t other) { return static_cast<double>(time) / static_cast<double>(other); };
+  Gains gains{.reading = 0, .streaming = ratio(sum.through_slots, sum.past_caches)};
+  if (lane.reach.attaching.is_open) gains.reading = ratio(std::min(sum.through_slots, sum.past_caches), sum.read);
+  tell(sum, gains, lane.ranks());
+  return gains;
 }
 
 }  // namespace fccl::core

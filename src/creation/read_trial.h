@@ -1,4 +1,4 @@
-// Tries whether the ranks of a host gain by reading each other's memory.
+// Tries by which way the ranks of a host pass long blocks the fastest.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,18 @@ namespace fccl::core {
 class InitCalls;
 class Lane;
 
-// Counts of the calls that gain_of_reading makes.
-inline constexpr int kTrialRounds = 4;
-inline constexpr uint64_t kTrialCalls = 2 * kTrialRounds + 2;
+// Counts of the calls that try_ways makes.
+inline constexpr int kTrialRounds = 4, kTrialWays = 3;
+inline constexpr uint64_t kTrialCalls = kTrialWays * kTrialRounds + 3;
 static_assert(kEarliestNumber + 1 + kTrialCalls <= kFirstNumber, "behind the first barrier");
 
-// Returns the time of blocks through slots, divided by their time where each rank reads its peers' memory; 0 if it cannot read.
-// All ranks of the host call it together, and get the same answer; `lane` is the lane of AlltoAll, attached. Error: a call
-// failed.
-Result<double> gain_of_reading(InitCalls& calls, Lane& lane);
+// Times of blocks through slots, divided by those of other ways; above 1 the other way is faster.
+struct Gains {
+  double reading = 0;    // each rank reads its peers' memory; 0 if it cannot. The faster way through slots counts.
+  double streaming = 0;  // slots are written past the caches
+};
+
+// All ranks of the host call it together, and get the same answer; `lane` is the lane of AlltoAll. Error: a call failed.
+Result<Gains> try_ways(InitCalls& calls, Lane& lane);
 
 }  // namespace fccl::core

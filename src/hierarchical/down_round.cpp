@@ -24,7 +24,7 @@ void DownRound::put() const {
   for (const auto [n, offset] : walk(column)) {
     const int place = context_.place_down(column, n);
     const int block = blocks.numbers[place];
-    copy_bytes(slot + offset, context_.output().at(block, place, context_.round.slice), context_.piece_bytes(block));
+    lane.slots.put(slot + offset, context_.output().at(block, place, context_.round.slice), context_.piece_bytes(block));
   }
 }
 

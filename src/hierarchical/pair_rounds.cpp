@@ -63,7 +63,7 @@ void PairRounds::put_up_for(int peer) const {
   std::byte* slot = lane.slots.pair_slot(lane.rank(), peer, context_.number);
   for (const auto [n, offset] : walk(items_up(lane.rank(), peer))) {
     const int to = n == 0 ? lane.rank_of(peer) : blocks().foreign()[static_cast<size_t>(n - 1)];
-    if (const size_t length = bytes_sent_to(to); length > 0) copy_bytes(slot + offset, sent_at(to), length);
+    if (const size_t length = bytes_sent_to(to); length > 0) lane.slots.put(slot + offset, sent_at(to), length);
   }
 }
 
@@ -74,7 +74,7 @@ void PairRounds::put_down() const {
     std::byte* slot = lane.slots.pair_slot(lane.rank(), peer, context_.number);
     for (const auto [n, offset] : walk(context_.items_down(lane.rank()))) {
       const int place = blocks().place_taken(n, peer);
-      copy_bytes(slot + offset, at(context_.output(), place), bytes_in(context_.output(), place));
+      lane.slots.put(slot + offset, at(context_.output(), place), bytes_in(context_.output(), place));
     }
   }
 }

@@ -36,7 +36,7 @@ void UpRound::put() const {
     put_partials();
   } else if (context_.row().givers == Who::all) {
     if (const size_t length = context_.piece_bytes(context_.me); length > 0)
-      copy_bytes(lane.slots.gather_slot(lane.rank(), context_.number), context_.own_sent(), length);
+      lane.slots.put(lane.slots.gather_slot(lane.rank(), context_.number), context_.own_sent(), length);
   } else if (context_.is_root()) {
     put_from_root();
   }
@@ -52,7 +52,7 @@ void UpRound::put_partials() const {
     std::byte* slot = lane.slots.pair_slot(lane.rank(), peer, context_.number);
     for (const auto [n, offset] : walk(blocks.size())) {
       const int block = blocks.numbers[n];
-      copy_bytes(slot + offset, context_.sent_at(block), context_.piece_bytes(block) >> context_.widening_shift);
+      lane.slots.put(slot + offset, context_.sent_at(block), context_.piece_bytes(block) >> context_.widening_shift);
     }
   }
 }
@@ -60,7 +60,7 @@ void UpRound::put_partials() const {
 void UpRound::put_from_root() const {
   std::byte* slot = context_.lane.slots.gather_slot(context_.lane.rank(), context_.number);
   for (const auto [block, offset] : walk(blocks_of_root()))
-    copy_bytes(slot + offset, context_.sent_at(block), context_.piece_bytes(block));
+    context_.lane.slots.put(slot + offset, context_.sent_at(block), context_.piece_bytes(block));
 }
 
 void UpRound::take(int peer) const {

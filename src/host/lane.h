@@ -60,7 +60,8 @@ class Lane {
       processor_ = here;
       my_board().processor.store(here, std::memory_order_relaxed);
     }
-    copy_bytes(place_of(rank_, bytes), payload, bytes);
+    const CopyBytes put = bytes < kTuning.least_put ? copy_bytes : slots.put;
+    put(place_of(rank_, bytes), payload, bytes);
     box.word.store(word_, std::memory_order_release);
   }
   // Returns the memory for the next call's payload, of the mailbox size. The caller fills it before enter, and then passes
@@ -108,7 +109,7 @@ class Lane {
   std::vector<Scalar> scalars;
   FrameMemory frame;
   Reach reach;
-  const LaneSlots slots;
+  LaneSlots slots;
 
  private:
   // The addresses of a rank's lines, looked up once.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/copy.h"
 #include "segment/segment.h"
 #include "segment/slot_ring.h"
 
@@ -22,6 +23,10 @@ struct Strides {
 class LaneSlots {
  public:
   LaneSlots(const Segment& segment, LaneId id) : segment_(&segment), id_(id) {}
+
+  // How a rank writes its slots. Where the host's processors are far from each other, it writes past the caches: its peers then
+  // find the bytes in memory, and need not fetch each line from the cache of a far processor. Set in init.
+  CopyBytes put = copy_bytes;
 
   // Returns the size of a source's slots for one peer.
   size_t pair_ring_bytes() const { return segment_->shape().pair_ring_bytes(); }

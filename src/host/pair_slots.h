@@ -12,7 +12,7 @@ namespace fccl::core {
 inline void put_for_peers(Lane& lane, const SlicedInput& input, const SlotRing& ring, uint64_t slice, uint64_t k) {
   for (int i = 1; i < lane.ranks(); ++i) {
     const int peer = lane.peer(i);
-    copy_bytes(lane.slots.pair_slot(lane.rank(), peer, ring, slice), input.at(peer, k), input.length(peer, k));
+    lane.slots.put(lane.slots.pair_slot(lane.rank(), peer, ring, slice), input.at(peer, k), input.length(peer, k));
   }
 }
 

@@ -39,7 +39,7 @@ void put_ahead(Lane& lane, const Call& call, const Offer& offer) {
   if (in_pairs)
     put_for_peers(lane, input, ring, slice, 0);
   else
-    copy_bytes(lane.slots.gather_slot(lane.rank(), ring, slice), input.at(lane.rank(), 0), input.length(lane.rank(), 0));
+    lane.slots.put(lane.slots.gather_slot(lane.rank(), ring, slice), input.at(lane.rank(), 0), input.length(lane.rank(), 0));
   lane.my_board().published.publish(slice + 1);
 }
 

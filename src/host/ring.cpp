@@ -22,7 +22,7 @@ Phase ring_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Route rou
     std::byte* own = output.at(lane.rank(), k);
     const size_t length = output.length(lane.rank(), k);
     if (!lane.has_published(slice)) {
-      copy_bytes(lane.slots.gather_slot(lane.rank(), ring, slice), send, length);
+      lane.slots.put(lane.slots.gather_slot(lane.rank(), ring, slice), send, length);
       lane.my_board().published.publish(slice + 1);
     }
     take(own, send, length);
@@ -49,7 +49,7 @@ Phase ring_broadcast([[maybe_unused]] FrameMemory& frame, Lane& lane, Route rout
     if (lane.rank() == root) {
       const std::byte* send = input.at(root, k);
       for (int i = 1; k >= 2 && i < lane.ranks(); ++i) co_await lane.drained(lane.peer(i), slice - 1);
-      copy_bytes(lane.slots.gather_slot(root, ring, slice), send, length);
+      lane.slots.put(lane.slots.gather_slot(root, ring, slice), send, length);
       lane.my_board().published.publish(slice + 1);
       copy_bytes(recv, send, length);
     } else {
@@ -81,7 +81,7 @@ Phase ring_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, 
       lane.my_board().drained.publish(slice + 1);
     } else {
       if (k >= 2) co_await lane.drained(root, slice - 1);
-      copy_bytes(lane.slots.gather_slot(lane.rank(), ring, slice), send, input.length(root, k));
+      lane.slots.put(lane.slots.gather_slot(lane.rank(), ring, slice), send, input.length(root, k));
       lane.my_board().published.publish(slice + 1);
     }
   }
@@ -105,7 +105,7 @@ Phase ring_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route,
     const uint64_t k = t % each;
     if (lane.rank() == root) {
       if (t >= 2) co_await lane.drained(reader_of(t - 2), slice - 1);
-      copy_bytes(lane.slots.gather_slot(root, ring, slice), input.at(reader_of(t), k), input.length(reader_of(t), k));
+      lane.slots.put(lane.slots.gather_slot(root, ring, slice), input.at(reader_of(t), k), input.length(reader_of(t), k));
       lane.my_board().published.publish(slice + 1);
     } else if (lane.rank() == reader_of(t)) {
       co_await lane.published(root, slice + 1);

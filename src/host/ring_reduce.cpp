@@ -63,7 +63,7 @@ Phase all_reduce_of_two([[maybe_unused]] FrameMemory& frame, Lane& lane, Route r
     const uint64_t slice = first + k;
     const size_t length = input.length(me, k);
     if (!lane.has_published(slice)) {
-      copy_bytes(lane.slots.gather_slot(me, ring, slice), input.at(me, k), length);
+      lane.slots.put(lane.slots.gather_slot(me, ring, slice), input.at(me, k), length);
       lane.my_board().published.publish(slice + 1);
     }
     co_await lane.published(peer, slice + 1);

@@ -47,6 +47,11 @@ struct Tuning {
   size_t past_caches = 4 << 20, exchanged_past_caches = 16 << 20;
   // Ranks read even such results from their peers if slots take this many times as long.
   double far_faster = 2;
+  // Ranks write slots past the caches if those take this many times as long through the caches. Where the processors of the
+  // host are near each other, that would take up to 1.5 times as long instead.
+  double streaming_gains = 1.3;
+  // The shortest payload of a box that is written as slots are.
+  size_t least_put = 2 << 10;
   // With more ranks than these, slots are too short for a comparison, and an AlltoAll takes too long for init.
   int most_tried_ranks = 8;
   // The most bytes that a rank reads from its peers to reduce a whole vector itself. Beyond it, ranks share the work.

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
+#include <vector>
+
 namespace fccl::core {
 namespace {
 
@@ -51,6 +55,27 @@ TEST(Lane, sees_the_word_of_a_peer_that_is_one_call_ahead) {
   lanes.second.enter(gather_of(2), 1, nullptr, 0);
   EXPECT_TRUE(lanes.first.entered(1).reached());
   EXPECT_TRUE(lanes.first.agrees(1));
+}
+
+size_t bytes_put = 0;
+
+TEST(Lane, writes_a_payload_of_two_KiB_or_more_as_its_slots_are_written) {
+  const SegmentShape shape{2, 4096, 64};
+  const auto segment = *Segment::map(*Segment::make(shape), shape);
+  segment->initialise(1);
+  Lane first(segment, kGatherLane, 0, {0, 1}, 1), second(segment, kGatherLane, 1, {0, 1}, 1);
+  first.slots.put = [](void* slot, const void* source, size_t bytes) {
+    bytes_put += bytes;
+    stream_bytes(slot, source, bytes);
+  };
+  for (const size_t bytes : {size_t{2047}, size_t{2048}, size_t{4095}}) {
+    std::vector<std::byte> payload(bytes);
+    for (size_t i = 0; i < bytes; ++i) payload[i] = static_cast<std::byte>(1 + (i * 7 + bytes) % 251);
+    first.enter(gather_of(bytes), bytes, payload.data(), bytes);
+    second.enter(gather_of(bytes), bytes, nullptr, 0);
+    EXPECT_TRUE(std::ranges::equal(payload, std::span(second.payload_of(0, bytes), bytes))) << bytes;
+  }
+  EXPECT_EQ(bytes_put, 2048 + 4095);
 }
 
 TEST(Lane, disagrees_with_a_call_of_another_number_or_count) {

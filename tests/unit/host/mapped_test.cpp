@@ -362,6 +362,23 @@ TEST_F(Mapped, is_not_needed_for_slices_of_two_slots) {
       }
 }
 
+int times_put = 0;
+
+TEST_F(Mapped, is_not_needed_for_slots_that_are_written_in_a_way_of_their_own) {
+  for (const LaneId id : {kGatherLane, kPairLane})
+    for (const auto& each : lanes[id])
+      each->slots.put = [](void* slot, const void* source, size_t bytes) {
+        ++times_put;
+        stream_bytes(slot, source, bytes);
+      };
+  for (const fcclColl_t collective : kMapping)
+    for (const size_t words : {size_t{33}, size_t{4099}}) {
+      times_put = 0;
+      run(collective, words, false, kNone, kRing);
+      EXPECT_GT(times_put, 0) << name_of(collective);
+    }
+}
+
 TEST_F(Mapped, finds_the_rank_that_made_another_call) {
   run(fcclCollAllGather, 1000, false, kAll, kRing);
   run(fcclCollAllGather, 1000, false, kAll, kMapped);
