@@ -33,13 +33,17 @@ struct Times {
 // to write it there takes long if that peer's processor is far.
 Result<void> use_slots(InitCalls& calls, const Lane& lane) {
   const size_t bytes = std::min(lane.slots.pair_ring_bytes(), kTrialWays * kTrialRounds * kBlock);
-  std::vector<std::byte> scratch(bytes);
-  const auto of_peers = [&](const auto& use) {
-    for (int i = 1; i < lane.ranks(); ++i) use(lane.peer(i));
+  std::vector<std::byte> block(kBlock);
+  const auto each_block = [&](const auto& use) {
+    for (int i = 1; i < lane.ranks(); ++i)
+      for (size_t at = 0; at < bytes; at += kBlock) use(lane.peer(i), at, std::min(kBlock, bytes - at));
   };
-  of_peers([&](int peer) { copy_bytes(lane.slots.pair_slot(lane.rank(), peer, 0), scratch.data(), bytes); });
+  const int me = lane.rank();
+  each_block(
+      [&](int peer, size_t at, size_t length) { copy_bytes(lane.slots.pair_slot(me, peer, 0) + at, block.data(), length); });
   FCCL_TRY(calls.barrier());
-  of_peers([&](int peer) { copy_bytes(scratch.data(), lane.slots.pair_slot(peer, lane.rank(), 0), bytes); });
+  each_block(
+      [&](int peer, size_t at, size_t length) { copy_bytes(block.data(), lane.slots.pair_slot(peer, me, 0) + at, length); });
   return calls.barrier();
 }
 

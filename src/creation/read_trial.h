@@ -12,7 +12,7 @@ class InitCalls;
 class Lane;
 
 // Counts of the calls that try_ways makes.
-inline constexpr int kTrialRounds = 4, kTrialWays = 3;
+inline constexpr int kTrialRounds = 3, kTrialWays = 3;
 inline constexpr uint64_t kTrialCalls = kTrialWays * kTrialRounds + 3;
 static_assert(kEarliestNumber + 1 + kTrialCalls <= kFirstNumber, "behind the first barrier");
 
