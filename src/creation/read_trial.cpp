@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "creation/init_calls.h"
@@ -62,11 +63,11 @@ Result<Times> sum_of(InitCalls& calls, const Times& mine, int ranks) {
 
 void tell(const Times& sum, const Gains& gains, int ranks) {
   const auto mean_us = [&](int64_t nanoseconds) { return static_cast<double>(nanoseconds) / ranks / 1e3; };
+  const std::string read = gains.reading == 0 ? "" : fmt::format("{:.1f} us by reading the peers' memory, ", mean_us(sum.read));
   log(LogLevel::info,
-      fmt::format("an AlltoAll of {} KiB for each of {} ranks took {:.1f} us by reading the peers' memory, {:.1f} us through "
-                  "slots and {:.1f} us through slots that are written past the caches: {}, and slots are written {} the caches",
-                  kBlock >> 10, ranks, mean_us(sum.read), mean_us(sum.through_slots), mean_us(sum.past_caches),
-                  gains.reading > 1 ? "long blocks are read" : "nothing is read",
+      fmt::format("an AlltoAll of {} KiB for each of {} ranks took {}{:.1f} us through slots and {:.1f} us through slots that "
+                  "are written past the caches: slots are written {} the caches",
+                  kBlock >> 10, ranks, read, mean_us(sum.through_slots), mean_us(sum.past_caches),
                   gains.streaming >= kTuning.streaming_gains ? "past" : "through"));
 }
 
