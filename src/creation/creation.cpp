@@ -247,8 +247,9 @@ Result<void> Creation::choose_ways(InitCalls& calls) {
   if (tries) {
     FCCL_TRY_ASSIGN(gains, try_ways(calls, state_->lanes[kPairLane].lane));
     pairs.attaching.least_block = kTuning.least_exchanged;
-    for (LaneQueue& queue : state_->lanes)
-      queue.lane.slots.put = gains.streaming >= kTuning.streaming_gains ? stream_bytes : copy_bytes;
+    const CopyBytes put = gains.streaming >= kTuning.streaming_gains ? stream_bytes : copy_bytes;
+    for (LaneQueue& queue : state_->lanes) queue.lane.slots.put = put;
+    state_->transfers.put = put;
   }
   if (attaches) read_peers(memory, tries ? std::optional(gains.reading) : std::nullopt);
   return {};

@@ -85,14 +85,14 @@ void HostPair::release(const Notice& notice) {
   in_->releases.of_slot[slot].store(++released_[slot], std::memory_order_release);
 }
 
-TransferPair::Moved HostPair::send(const std::byte* source, size_t bytes, int most) {
+TransferPair::Moved HostPair::send(const std::byte* source, size_t bytes, int most, CopyBytes put) {
   const size_t ring = segment_->shape().transfer_ring_bytes(), slice = segment_->shape().transfer_slot_bytes();
   std::byte* const slots = segment_->transfer_ring(rank_, peer_);
   Moved moved;
   for (; moved.slices < most && moved.bytes < bytes; ++moved.slices) {
     if (put_.slices - out_->drained.value.load(std::memory_order_acquire) >= kSlicesInRing) break;
     const size_t size = std::min(slice, bytes - moved.bytes);
-    copy_bytes(slots + put_.at.offset(ring, size), source + moved.bytes, size);
+    put(slots + put_.at.offset(ring, size), source + moved.bytes, size);
     put_.at.pass(ring, size);
     out_->published.publish(++put_.slices);
     moved.bytes += size;

@@ -310,7 +310,7 @@ void TransferLane::send_slices(Peer& peer) {
     TransferOperation& operation = *peer.sending.front();
     const size_t left = operation.transfer.envelope.bytes() - operation.moved;
     const std::byte* const source = static_cast<const std::byte*>(operation.transfer.source) + operation.moved;
-    slices += advance(operation, peer.pair->send(source, left, kSlicesPerTurn - slices));
+    slices += advance(operation, peer.pair->send(source, left, kSlicesPerTurn - slices, put));
     if (!is_moved(operation)) return;
     peer.sending.pop();
     finish(operation);

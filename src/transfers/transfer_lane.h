@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "kernels/copy.h"
 #include "transfers/transfer_operation.h"
 #include "transfers/transfer_pair.h"
 
@@ -44,6 +45,8 @@ class TransferLane {
   // From now on a transfer of at least `least` bytes within the host is read in the sender's memory, if both ends want that and
   // `memory` reaches all; called before the first operation.
   void read_from(std::shared_ptr<const PeerMemory> memory, size_t least);
+  // Writes slots within the host, as those of lanes are written (LaneSlots::put); set before the first operation.
+  CopyBytes put = copy_bytes;
   // In a fork, connections between hosts belong to the parent.
   void leave_network_alone();
   // Hands messages for other hosts to the network, and tells those hosts what was taken, so that a rank which leaves knows that

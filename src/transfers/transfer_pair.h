@@ -49,8 +49,9 @@ class TransferPair {
   // Frees the place of an eager payload, whose notice may have been taken.
   virtual void release(const Notice& notice) = 0;
 
-  // Send and receive the next bytes of a granted message, as many slices as can move now, but not more than `most`.
-  virtual Moved send(const std::byte* source, size_t bytes, int most) = 0;
+  // Send and receive the next bytes of a granted message, as many slices as can move now, but not more than `most`. `put`:
+  // writes slots that a peer on the host reads.
+  virtual Moved send(const std::byte* source, size_t bytes, int most, CopyBytes put) = 0;
   virtual Moved receive(std::byte* target, size_t bytes, int most, CopyBytes copy) = 0;
 };
 

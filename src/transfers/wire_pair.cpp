@@ -49,7 +49,7 @@ void WirePair::take() { notices_.take(member_); }
 
 void WirePair::release(const Notice& /*notice*/) { notices_.release(member_); }
 
-TransferPair::Moved WirePair::send(const std::byte* source, size_t bytes, int most) {
+TransferPair::Moved WirePair::send(const std::byte* source, size_t bytes, int most, [[maybe_unused]] CopyBytes put) {
   Moved moved;
   for (; moved.slices < most && moved.bytes < bytes; ++moved.slices) {
     const size_t size = std::min(wire_.slot_bytes(), bytes - moved.bytes);

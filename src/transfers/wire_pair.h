@@ -28,7 +28,7 @@ class WirePair final : public TransferPair {
   void take() override;
   void release(const Notice& notice) override;
 
-  Moved send(const std::byte* source, size_t bytes, int most) override;
+  Moved send(const std::byte* source, size_t bytes, int most, CopyBytes put) override;
   Moved receive(std::byte* target, size_t bytes, int most, CopyBytes copy) override;
 
  private:

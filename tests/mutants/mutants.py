@@ -44,11 +44,11 @@ MUTANTS = [
     Mutant(
         "a word is announced before its payload is there",
         LANE,
-        "    copy_bytes(place_of(rank_, bytes), payload, bytes);\n"
+        "    put(place_of(rank_, bytes), payload, bytes);\n"
         "    box.word.store(word_, std::memory_order_release);\n",
         "    box.word.store(word_, std::memory_order_release);\n"
         '    for (int i = 0; i < 2000; ++i) asm volatile("" ::: "memory");\n'
-        "    copy_bytes(place_of(rank_, bytes), payload, bytes);\n",
+        "    put(place_of(rank_, bytes), payload, bytes);\n",
     ),
     Mutant(
         "a rank that leaves does not say so",
@@ -132,8 +132,14 @@ MUTANTS = [
     Mutant(
         "slices are numbered anew in each call",
         LANE,
-        "void count_slices(uint64_t used) { slices_ += used; }",
-        "void count_slices(uint64_t) {}",
+        "passed_ = {passed_.slices + used, strides};",
+        "passed_.strides = used > 0 ? strides : Strides{};",
+    ),
+    Mutant(
+        "a slice is put ahead where a peer may still read",
+        "src/host/put_ahead.cpp",
+        "  if (before != ring.stride && before != 0) return;\n",
+        "",
     ),
     # Wrong offsets.
     Mutant(

@@ -92,11 +92,11 @@ TEST_F(HostPairTest, tells_with_an_offer_where_its_bytes_may_be_read) {
 TEST_F(HostPairTest, sends_no_more_slices_than_the_ring_holds_or_the_turn_allows) {
   const size_t slice = segment->shape().transfer_slot_bytes();
   const std::vector<std::byte> source = bytes_of(5 * slice - 1, 5);
-  EXPECT_EQ(sender->send(source.data(), source.size(), 1).slices, 1);
-  const TransferPair::Moved second = sender->send(source.data() + slice, source.size() - slice, 4);
+  EXPECT_EQ(sender->send(source.data(), source.size(), 1, copy_bytes).slices, 1);
+  const TransferPair::Moved second = sender->send(source.data() + slice, source.size() - slice, 4, copy_bytes);
   EXPECT_EQ(second.slices, 1);
   EXPECT_EQ(second.bytes, slice);
-  EXPECT_EQ(sender->send(source.data() + 2 * slice, source.size() - 2 * slice, 4).slices, 0);
+  EXPECT_EQ(sender->send(source.data() + 2 * slice, source.size() - 2 * slice, 4, copy_bytes).slices, 0);
 }
 
 TEST_F(HostPairTest, receives_all_slices_of_a_message_whole_and_the_last_one_shorter) {
@@ -105,7 +105,7 @@ TEST_F(HostPairTest, receives_all_slices_of_a_message_whole_and_the_last_one_sho
   std::vector<std::byte> target(source.size());
   size_t sent = 0, received = 0;
   for (int turn = 0; turn < 5; ++turn) {
-    sent += sender->send(source.data() + sent, source.size() - sent, 4).bytes;
+    sent += sender->send(source.data() + sent, source.size() - sent, 4, copy_bytes).bytes;
     received += receiver->receive(target.data() + received, target.size() - received, 4, copy_bytes).bytes;
   }
   EXPECT_EQ(received, source.size());

@@ -115,6 +115,23 @@ TEST_F(TransferLaneTest, ends_a_long_send_when_its_receive_has_taken_it) {
   EXPECT_TRUE(holds(received, 2));
 }
 
+size_t bytes_put = 0;
+
+TEST_F(TransferLaneTest, writes_its_slots_as_it_is_told) {
+  lanes[0]->put = [](void* slot, const void* source, size_t bytes) {
+    bytes_put += bytes;
+    stream_bytes(slot, source, bytes);
+  };
+  send(0, 1, 10 * kSlot + 1, 2);
+  send(2, 1, 10 * kSlot + 1, 3);
+  const Operation& received = receive(1, 0, 10 * kSlot + 1);
+  const Operation& other = receive(1, 2, 10 * kSlot + 1);
+  progress();
+  EXPECT_TRUE(holds(received, 2));
+  EXPECT_TRUE(holds(other, 3));
+  EXPECT_EQ(bytes_put, 10 * kSlot + 1);
+}
+
 TEST_F(TransferLaneTest, reads_long_transfers_where_they_lie) {
   constexpr size_t kBytes = (size_t{5} << 19) + 3;
   read_all(kBytes);
