@@ -3,7 +3,7 @@
 
 #include "host/lane.h"
 #include "host/offer.h"
-#include "host/pair_slots.h"
+#include "host/put_slices.h"
 #include "host/shards.h"
 #include "kernels/copy.h"
 
@@ -39,8 +39,7 @@ void put_ahead(Lane& lane, const Call& call, const Offer& offer) {
   if (in_pairs)
     put_for_peers(lane, input, ring, slice, 0);
   else
-    lane.slots.put(lane.slots.gather_slot(lane.rank(), ring, slice), input.at(lane.rank(), 0), input.length(lane.rank(), 0));
-  lane.my_board().published.publish(slice + 1);
+    put_for_all(lane, ring, slice, input.at(lane.rank(), 0), input.length(lane.rank(), 0));
 }
 
 }  // namespace fccl::core

@@ -3,6 +3,7 @@
 #include "host/lane.h"
 #include "host/offer.h"
 #include "host/phases.h"
+#include "host/put_slices.h"
 #include "host/slices.h"
 #include "host/task.h"
 #include "kernels/copy.h"
@@ -21,10 +22,7 @@ Phase ring_all_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Route rou
     const std::byte* send = input.at(lane.rank(), k);
     std::byte* own = output.at(lane.rank(), k);
     const size_t length = output.length(lane.rank(), k);
-    if (!lane.has_published(slice)) {
-      lane.slots.put(lane.slots.gather_slot(lane.rank(), ring, slice), send, length);
-      lane.my_board().published.publish(slice + 1);
-    }
+    if (!lane.has_published(slice)) put_for_all(lane, ring, slice, send, length);
     take(own, send, length);
     for (int i = 1; i < lane.ranks(); ++i) {
       const int peer = lane.peer(i);

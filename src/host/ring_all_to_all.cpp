@@ -2,8 +2,8 @@
 // out of its peers' slots.
 #include "host/offer.h"
 #include "host/pair_counts.h"
-#include "host/pair_slots.h"
 #include "host/phases.h"
+#include "host/put_slices.h"
 #include "host/task.h"
 #include "kernels/copy.h"
 
@@ -44,7 +44,6 @@ Phase ring_all_to_all([[maybe_unused]] FrameMemory& frame, Lane& lane, Route rou
   for (uint64_t k = 0; k < slices; ++k) {
     const uint64_t slice = first + k;
     put_for_peers(lane, input, ring, slice, k);
-    lane.my_board().published.publish(slice + 1);
     take(output.at(me, k), input.at(me, k), output.length(me, k));
     for (int i = 1; i < lane.ranks(); ++i) {
       const int peer = lane.peer(i);

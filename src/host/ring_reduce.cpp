@@ -1,8 +1,8 @@
 // The ring, for collectives that reduce: a rank puts its part of each peer's block into a slot of that pair, and each rank
 // reduces its own block directly from the slots.
 #include "host/offer.h"
-#include "host/pair_slots.h"
 #include "host/phases.h"
+#include "host/put_slices.h"
 #include "host/shards.h"
 #include "host/task.h"
 #include "kernels/copy.h"
@@ -36,10 +36,7 @@ Phase ring_reduce_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Route
   const uint64_t first = lane.slices();
   for (uint64_t k = 0; k < input.count(); ++k) {
     const uint64_t slice = first + k;
-    if (!lane.has_published(slice)) {
-      put_for_peers(lane, input, ring, slice, k);
-      lane.my_board().published.publish(slice + 1);
-    }
+    if (!lane.has_published(slice)) put_for_peers(lane, input, ring, slice, k);
     for (int i = 1; i < lane.ranks(); ++i) co_await lane.published(lane.peer(i), slice + 1);
     const int me = lane.rank();
     reduce_slice(lane, task, ring, slice, {input.at(me, k), output.at(me, k), input.length(me, k)});
@@ -62,10 +59,7 @@ Phase all_reduce_of_two([[maybe_unused]] FrameMemory& frame, Lane& lane, Route r
   for (uint64_t k = 0; k < input.count(); ++k) {
     const uint64_t slice = first + k;
     const size_t length = input.length(me, k);
-    if (!lane.has_published(slice)) {
-      lane.slots.put(lane.slots.gather_slot(me, ring, slice), input.at(me, k), length);
-      lane.my_board().published.publish(slice + 1);
-    }
+    if (!lane.has_published(slice)) put_for_all(lane, ring, slice, input.at(me, k), length);
     co_await lane.published(peer, slice + 1);
     lane.sources[me] = input.at(me, k);
     lane.sources[peer] = lane.slots.gather_slot(peer, ring, slice);
@@ -90,10 +84,7 @@ Phase all_reduce_of_shards([[maybe_unused]] FrameMemory& frame, Lane& lane, Rout
   const bool takes_result = signature.root < 0 || signature.root == lane.rank();
   for (uint64_t k = 0; k < input.count(); ++k) {
     const uint64_t slice = first + k;
-    if (!lane.has_published(slice)) {
-      put_for_peers(lane, input, ring, slice, k);
-      lane.my_board().published.publish(slice + 1);
-    }
+    if (!lane.has_published(slice)) put_for_peers(lane, input, ring, slice, k);
     for (int i = 1; i < lane.ranks(); ++i) co_await lane.published(lane.peer(i), slice + 1);
     std::byte* result = lane.slots.gather_slot(lane.rank(), results, slice);
     const size_t length = input.length(lane.rank(), k);

@@ -163,23 +163,24 @@ Result<void> IssuedCall::conclude(const Outcome& outcome) {
   if (const auto* other = std::get_if<OtherCounts>(&outcome)) return raise(around_.control.calls.other_counts(task_, *other));
   if (const auto* differs = std::get_if<Differs>(&outcome)) return raise(around_.control.calls.mismatch(task_, differs->rank));
   if (std::holds_alternative<Failed>(outcome)) return fail(around_.control.failures.first().value_or(Error{}));
-  note_waits();
+  const Clock::time_point ended = timed_ ? Clock::now() : Clock::time_point{};
+  note_waits(ended);
   if (task_.call.signature.issuer == Issuer::user) {
     const Signature& s = task_.call.signature;
     around_.statistics.count({.collective = s.collective,
                               .path = path_in_metrics(route_),
                               .bytes = task_.call.larger_buffer(queue_.ranks()),
                               .calls = ticket_.calls,
-                              .nanoseconds = timed_ ? static_cast<uint64_t>((Clock::now() - began_).count()) : 0});
+                              .nanoseconds = timed_ ? static_cast<uint64_t>((ended - began_).count()) : 0});
   }
   return {};
 }
 
-// Other routes say nothing of how long ranks wait for each other.
-void IssuedCall::note_waits() {
+// Other routes say nothing of how long ranks wait for each other. A call through slots is always timed.
+void IssuedCall::note_waits(Clock::time_point ended) {
   if (route_.path != Path::ring) return;
   Lane& lane = queue_.lane;
-  const std::chrono::duration<double> elapsed = Clock::now() - all_entered_;
+  const std::chrono::duration<double> elapsed = ended - all_entered_;
   lane.reach.waits_long = waited_long(route_, lane.ranks(), lane.slices() - slices_before_, elapsed.count());
 }
 

@@ -54,7 +54,7 @@ class IssuedCall final : public StreamItem {
   void start_entry();
   void time_from_here();
   bool goes_on();
-  void note_waits();
+  void note_waits(Clock::time_point ended);
   Result<void> conclude(const Outcome& outcome);
   Result<void> raise(Error error) const;
   void pass_turn();

@@ -14,7 +14,8 @@ using std::chrono::microseconds;
 
 constexpr microseconds kShortestSleep{20};
 constexpr microseconds kLongestSleep{1000};
-// Longest sleep while others poll: a wake-up takes a core from the ranks; each 1 ms, it costs a tenth of a 64-byte call.
+// Longest sleep while others poll: waking up takes a core from the ranks when they need it; at 1 ms that costs a tenth of a
+// 64-byte call between hosts.
 constexpr microseconds kLongestSleepBeside{4000};
 
 }  // namespace

@@ -156,7 +156,7 @@ MUTANTS = [
     ),
     Mutant(
         "ReduceScatter gives each peer the block of its neighbour",
-        "src/host/pair_slots.h",
+        "src/host/put_slices.h",
         "peer, ring, slice), input.at(peer, k), ",
         "peer, ring, slice), input.at((peer + 1) % lane.ranks(), k), ",
     ),
