@@ -24,7 +24,6 @@ class Reads {
   size_t received() const { return row_.takes(rank_, root()) ? output_.total() : 0; }
   // The rank puts these bytes where peers find them.
   size_t put_for_peers() const {
-    if (row_.reduces) return input_.total() - own_block();
     size_t bytes = 0;
     for (int peer = 0; peer < ranks_; ++peer) {
       if (peer == rank_ || !row_.moves(rank_, peer, root())) continue;
@@ -66,23 +65,14 @@ class Reads {
 };
 
 size_t moved(const Reads& reads, Path path) {
-  if (path == Path::mailbox) return reads.given() + reads.taken();
-  return (path == Path::ring ? reads.put_for_peers() : 0) + reads.taken();
+  return (path == Path::ring || path == Path::mailbox ? reads.put_for_peers() : 0) + reads.taken();
 }
 
 size_t reduced(const Reads& reads, const Route& route) {
   const bool is_ring = route.path == Path::ring;
-  if (route.path == Path::mailbox) return reads.given() + reads.added();
-  switch (route.variant) {
-    case Variant::shards:
-      return (is_ring ? reads.others_of_shard() : 0) + reads.added_shards() + reads.results(route.to_outputs);
-    case Variant::of_two:
-      return reads.given() + reads.added();
-    case Variant::blocks:
-    case Variant::whole:
-      break;
-  }
-  return (is_ring ? reads.put_for_peers() : 0) + reads.added();
+  if (route.variant == Variant::shards)
+    return (is_ring ? reads.others_of_shard() : 0) + reads.added_shards() + reads.results(route.to_outputs);
+  return (is_ring || route.path == Path::mailbox ? reads.put_for_peers() : 0) + reads.added();
 }
 
 }  // namespace

@@ -50,8 +50,8 @@ class Lane {
   // Returns the i-th peer after this rank, 1 <= i < ranks(). Each rank begins with a different peer.
   int peer(int i) const { return rank_ + i < ranks_ ? rank_ + i : rank_ + i - ranks_; }
 
-  // Announces a call, with `bytes` bytes of payload beside the word, at most the mailbox size.
-  void enter(const Call& call, uint64_t number, const void* payload, size_t bytes) {
+  // Announces a call, with `bytes` bytes of payload beside the word, at most the mailbox size. No peer reads the range `own`.
+  void enter(const Call& call, uint64_t number, const void* payload, size_t bytes, const ByteRange& own = {}) {
     ++sequence_;
     Box& box = my_board().boxes[parity()];
     word_ = (uint64_t{sequence_} << 32) | hash_of(call.signature, static_cast<uint32_t>(number));
@@ -61,7 +61,11 @@ class Lane {
       my_board().processor.store(here, std::memory_order_relaxed);
     }
     const CopyBytes put = bytes < kTuning.least_put ? copy_bytes : slots.put;
-    put(place_of(rank_, bytes), payload, bytes);
+    const auto* source = static_cast<const std::byte*>(payload);
+    std::byte* place = place_of(rank_, bytes);
+    if (own.offset != 0) put(place, source, own.offset);
+    const size_t rest = own.offset + own.bytes;
+    if (rest < bytes) put(place + rest, source + rest, bytes - rest);
     box.word.store(word_, std::memory_order_release);
   }
   // Returns the memory for the next call's payload, of the mailbox size. The caller fills it before enter, and then passes

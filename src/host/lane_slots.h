@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "kernels/copy.h"
+#include "os/memory.h"
 #include "segment/segment.h"
 #include "segment/slot_ring.h"
 
@@ -17,6 +19,7 @@ struct Strides {
 
   size_t gather = 0;
   size_t pair = 0;
+  bool told = false;  // so it is in the gather ring, but every rank says by `drained` what it has taken
 };
 
 // A lane owns it; the segment outlives it. Any thread may call. Ranks are numbered within the host.
@@ -27,6 +30,16 @@ class LaneSlots {
   // How a rank writes its slots. Where the host's processors are far from each other, it writes past the caches: its peers then
   // find the bytes in memory, and need not fetch each line from the cache of a far processor. Set in init.
   CopyBytes put = copy_bytes;
+
+  // Takes the memory of all slots in which `source` writes, those for all or those of pairs. Done once.
+  void take_memory(int source, bool in_pairs) {
+    if (std::exchange(in_pairs ? has_pair_memory_ : has_gather_memory_, true)) return;
+    const int peers = segment_->shape().ranks - 1;
+    if (in_pairs)  // the ring for the next rank is the first
+      take_pages(segment_->pair_ring(source, (source + 1) % (peers + 1)), static_cast<size_t>(peers) * pair_ring_bytes());
+    else
+      take_pages(segment_->gather_ring(source, id_), segment_->shape().gather_ring_bytes());
+  }
 
   // Returns the size of a source's slots for one peer.
   size_t pair_ring_bytes() const { return segment_->shape().pair_ring_bytes(); }
@@ -51,6 +64,7 @@ class LaneSlots {
  private:
   const Segment* segment_;
   LaneId id_;
+  bool has_gather_memory_ = false, has_pair_memory_ = false;
 };
 
 }  // namespace fccl::core

@@ -20,8 +20,17 @@ class Delivery {
         output_(task.call.output(lane.ranks())),
         takes_(output_.total() != 0 && row_.takes(lane.rank(), task.call.signature.root)) {}
 
-  // Returns how many bytes this rank puts beside its word.
-  size_t given() const { return row_.gives(lane_.rank(), task_.call.signature.root) ? input_.total() : 0; }
+  // Returns how many bytes this rank puts beside its word. A root that takes the result reads its own input where it lies.
+  size_t given() const {
+    const int root = task_.call.signature.root;
+    return row_.gives(lane_.rank(), root) && (row_.takers == Who::all || lane_.rank() != root) ? input_.total() : 0;
+  }
+  // Returns the range of those bytes that no peer takes.
+  ByteRange own() const {
+    const int me = lane_.rank();
+    const bool has_own = given() != 0 && row_.input == Extent::block_per_rank;
+    return has_own ? ByteRange{input_.offset(me), input_.bytes(me)} : ByteRange{};
+  }
   // Takes this rank's own input, while the words of its peers are on their way.
   void take_own() {
     if (takes_) take(lane_.rank(), static_cast<const std::byte*>(task_.call.send), task_.call.scalar);
@@ -71,7 +80,7 @@ Phase alone([[maybe_unused]] FrameMemory& frame, Lane& lane, [[maybe_unused]] Ro
 
 Phase mailbox([[maybe_unused]] FrameMemory& frame, Lane& lane, [[maybe_unused]] Route route, Task task) {
   Delivery delivery(lane, task);
-  lane.enter(task.call, task.number, task.call.send, delivery.given());
+  lane.enter(task.call, task.number, task.call.send, delivery.given(), delivery.own());
   delivery.take_own();
   for (int i = 1; i < lane.ranks(); ++i) {
     const int peer = lane.peer(i);

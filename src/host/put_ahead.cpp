@@ -23,23 +23,39 @@ SlicedInput input_by(const Route& route, const Call& call, int ranks) {
           route.piece};
 }
 
+// Returns true if peers have taken all but the last slice that this rank has put into the ring, and slices keep their distance.
+bool is_free(const Lane& lane, const SlotRing& ring, bool in_pairs) {
+  const Strides& last = lane.last_strides();
+  const size_t before = in_pairs ? last.pair : last.gather;
+  if (before != ring.stride && before != 0) return false;
+  for (int i = 1; last.told && !in_pairs && i < lane.ranks(); ++i)
+    if (!lane.drained(lane.peer(i), lane.slices() - 1).reached()) return false;
+  return true;
+}
+
+// Returns true if the ring's phase begins with a slice that this rank puts. The shards of a Reduce go to all ranks.
+bool puts_first(const Lane& lane, const Collective& row, int root) {
+  if (row.reduces && row.takers == Who::root && lane.ranks() > 2) return true;
+  return row.gives(lane.rank(), root) && (row.takers == Who::all || lane.rank() != root);
+}
+
 }  // namespace
 
 void put_ahead(Lane& lane, const Call& call, const Offer& offer) {
   const Collective& row = call.signature.row();
-  if (call.uneven != nullptr || offer.input != kNotInArena || !(row.gathers_on_all() || row.reduces)) return;
+  if (call.uneven != nullptr || offer.input != kNotInArena || !puts_first(lane, row, call.signature.root)) return;
   const Route route = route_at_best(lane, call);
   if (route.path != Path::ring) return;
   const SlicedInput input = input_by(route, call, lane.ranks());
-  const bool in_pairs = row.reduces && route.variant != Variant::of_two;
+  const bool in_pairs = row.needs_pair_slots() && route.variant != Variant::of_two;
   const SlotRing ring = in_pairs ? lane.slots.pair_ring(input.longest_slice()) : lane.slots.gather_ring(input.longest_slice());
-  const size_t before = in_pairs ? lane.last_strides().pair : lane.last_strides().gather;
-  if (before != ring.stride && before != 0) return;
+  if (!is_free(lane, ring, in_pairs)) return;
   const uint64_t slice = lane.slices();
+  const int block = row.givers == Who::root ? lane.peer(1) : lane.rank();  // a Scatter begins with that rank's
   if (in_pairs)
     put_for_peers(lane, input, ring, slice, 0);
   else
-    put_for_all(lane, ring, slice, input.at(lane.rank(), 0), input.length(lane.rank(), 0));
+    put_for_all(lane, ring, slice, input.at(block, 0), input.length(block, 0));
 }
 
 }  // namespace fccl::core

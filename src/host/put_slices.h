@@ -23,4 +23,17 @@ inline void put_for_peers(Lane& lane, const SlicedInput& input, const SlotRing& 
   lane.my_board().published.publish(slice + 1);
 }
 
+// Takes the memory of the slots in which the rank writes on a route by the ring.
+inline void take_slots(Lane& lane, const Route& route, const Collective& row) {
+  const bool in_pairs = row.needs_pair_slots() && route.variant != Variant::of_two;
+  if (in_pairs) lane.slots.take_memory(lane.rank(), true);
+  if (!in_pairs || route.variant == Variant::shards) lane.slots.take_memory(lane.rank(), false);
+}
+
+// Ends a call in which not all ranks take slices from all others. Each says that it reads none of them from here on.
+inline void end_rooted(Lane& lane, uint64_t slices, const SlotRing& ring) {
+  lane.my_board().drained.publish(lane.slices() + slices);
+  lane.count_slices(slices, {.gather = ring.stride, .told = true});
+}
+
 }  // namespace fccl::core

@@ -47,8 +47,7 @@ Phase ring_broadcast([[maybe_unused]] FrameMemory& frame, Lane& lane, Route rout
     if (lane.rank() == root) {
       const std::byte* send = input.at(root, k);
       for (int i = 1; k >= 2 && i < lane.ranks(); ++i) co_await lane.drained(lane.peer(i), slice - 1);
-      lane.slots.put(lane.slots.gather_slot(root, ring, slice), send, length);
-      lane.my_board().published.publish(slice + 1);
+      if (!lane.has_published(slice)) put_for_all(lane, ring, slice, send, length);
       copy_bytes(recv, send, length);
     } else {
       co_await lane.published(root, slice + 1);
@@ -56,7 +55,7 @@ Phase ring_broadcast([[maybe_unused]] FrameMemory& frame, Lane& lane, Route rout
       lane.my_board().drained.publish(slice + 1);
     }
   }
-  lane.count_slices(output.count(), {.gather = Strides::kSeveralUnread});
+  end_rooted(lane, output.count(), ring);
   co_return Done{};
 }
 
@@ -68,7 +67,7 @@ Phase ring_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, 
   const uint64_t first = lane.slices();
   for (uint64_t k = 0; k < output.count(); ++k) {
     const uint64_t slice = first + k;
-    const std::byte* send = input.at(root, k);
+    const std::byte* send = input.at(lane.rank(), k);
     if (lane.rank() == root) {
       copy_bytes(output.at(root, k), send, output.length(root, k));
       for (int i = 1; i < lane.ranks(); ++i) {
@@ -79,11 +78,10 @@ Phase ring_gather([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, 
       lane.my_board().drained.publish(slice + 1);
     } else {
       if (k >= 2) co_await lane.drained(root, slice - 1);
-      lane.slots.put(lane.slots.gather_slot(lane.rank(), ring, slice), send, input.length(root, k));
-      lane.my_board().published.publish(slice + 1);
+      if (!lane.has_published(slice)) put_for_all(lane, ring, slice, send, input.length(lane.rank(), k));
     }
   }
-  lane.count_slices(output.count(), {.gather = Strides::kSeveralUnread});
+  end_rooted(lane, output.count(), ring);
   co_return Done{};
 }
 
@@ -96,22 +94,22 @@ Phase ring_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route,
   const uint64_t first = lane.slices();
   const uint64_t each = input.count();
   const uint64_t total = each * (lane.ranks() - 1);
-  if (lane.rank() == root) copy_bytes(task.call.recv, input.at(root, 0), input.layout.bytes(root));
   for (uint64_t t = 0; t < total; ++t) {
     const auto reader_of = [&](uint64_t turn) { return (root + 1 + static_cast<int>(turn / each)) % lane.ranks(); };
     const uint64_t slice = first + t;
     const uint64_t k = t % each;
     if (lane.rank() == root) {
       if (t >= 2) co_await lane.drained(reader_of(t - 2), slice - 1);
-      lane.slots.put(lane.slots.gather_slot(root, ring, slice), input.at(reader_of(t), k), input.length(reader_of(t), k));
-      lane.my_board().published.publish(slice + 1);
+      const int reader = reader_of(t);
+      if (!lane.has_published(slice)) put_for_all(lane, ring, slice, input.at(reader, k), input.length(reader, k));
     } else if (lane.rank() == reader_of(t)) {
       co_await lane.published(root, slice + 1);
       copy_bytes(output.at(root, k), lane.slots.gather_slot(root, ring, slice), output.length(root, k));
       lane.my_board().drained.publish(slice + 1);
     }
   }
-  lane.count_slices(total, {.gather = Strides::kSeveralUnread});
+  if (lane.rank() == root) copy_bytes(task.call.recv, input.at(root, 0), input.layout.bytes(root));
+  end_rooted(lane, total, ring);
   co_return Done{};
 }
 

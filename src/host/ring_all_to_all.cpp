@@ -43,7 +43,7 @@ Phase ring_all_to_all([[maybe_unused]] FrameMemory& frame, Lane& lane, Route rou
   const CopyBytes take = copy_of(route);
   for (uint64_t k = 0; k < slices; ++k) {
     const uint64_t slice = first + k;
-    put_for_peers(lane, input, ring, slice, k);
+    if (!lane.has_published(slice)) put_for_peers(lane, input, ring, slice, k);
     take(output.at(me, k), input.at(me, k), output.length(me, k));
     for (int i = 1; i < lane.ranks(); ++i) {
       const int peer = lane.peer(i);

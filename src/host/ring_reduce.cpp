@@ -47,6 +47,14 @@ Phase ring_reduce_scatter([[maybe_unused]] FrameMemory& frame, Lane& lane, Route
 
 namespace {
 
+// Reduces a slice of two ranks' vectors, one of which lies in the peer's slot.
+void reduce_with_peer(Lane& lane, const Task& task, const SlotRing& ring, uint64_t slice, const OwnSlice& own) {
+  lane.sources[lane.rank()] = own.source;
+  lane.sources[lane.peer(1)] = lane.slots.gather_slot(lane.peer(1), ring, slice);
+  const size_t count = own.bytes / size_of(task.call.signature.dtype);
+  task.reduce(own.result, lane.sources.data(), lane.ranks(), count, lane.scalars.data());
+}
+
 // Runs AllReduce between two ranks. Each puts its whole vector into its slots and reduces all of it, so it waits for the other
 // rank only once per slice. The bytes between the cores are as many as if each reduced a half and passed on the result.
 Phase all_reduce_of_two([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
@@ -61,12 +69,33 @@ Phase all_reduce_of_two([[maybe_unused]] FrameMemory& frame, Lane& lane, Route r
     const size_t length = input.length(me, k);
     if (!lane.has_published(slice)) put_for_all(lane, ring, slice, input.at(me, k), length);
     co_await lane.published(peer, slice + 1);
-    lane.sources[me] = input.at(me, k);
-    lane.sources[peer] = lane.slots.gather_slot(peer, ring, slice);
-    task.reduce(output.at(me, k), lane.sources.data(), lane.ranks(), length / size_of(task.call.signature.dtype),
-                lane.scalars.data());
+    reduce_with_peer(lane, task, ring, slice, {input.at(me, k), output.at(me, k), length});
   }
   lane.count_slices(input.count(), {.gather = ring.stride});
+  co_return Done{};
+}
+
+// Runs Reduce between two ranks: the root reduces all of the vector, since the other rank would wait for its half.
+Phase reduce_of_two([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
+  const int me = lane.rank(), peer = lane.peer(1);
+  read_scalars(lane, task.call.signature);
+  const bool is_root = me == task.call.signature.root;
+  const SlicedInput input = input_of(task.call, lane.ranks(), route.piece);
+  const SlicedOutput output = output_of(task.call, lane.ranks(), route.piece * task.call.signature.widening());
+  const SlotRing ring = lane.slots.gather_ring(input.longest_slice());
+  const uint64_t first = lane.slices();
+  for (uint64_t k = 0; k < input.count(); ++k) {
+    const uint64_t slice = first + k;
+    if (is_root) {
+      co_await lane.published(peer, slice + 1);
+      reduce_with_peer(lane, task, ring, slice, {input.at(me, k), output.at(me, k), input.length(me, k)});
+      lane.my_board().drained.publish(slice + 1);
+    } else {
+      if (k >= 2) co_await lane.drained(peer, slice - 1);
+      if (!lane.has_published(slice)) put_for_all(lane, ring, slice, input.at(me, k), input.length(me, k));
+    }
+  }
+  end_rooted(lane, input.count(), ring);
   co_return Done{};
 }
 
@@ -105,8 +134,8 @@ Phase all_reduce_of_shards([[maybe_unused]] FrameMemory& frame, Lane& lane, Rout
 }  // namespace
 
 Phase ring_all_reduce(FrameMemory& frame, Lane& lane, Route route, Task task) {
-  const bool is_of_two = route.variant == Variant::of_two;
-  return is_of_two ? all_reduce_of_two(frame, lane, route, task) : all_reduce_of_shards(frame, lane, route, task);
+  if (route.variant != Variant::of_two) return all_reduce_of_shards(frame, lane, route, task);
+  return task.call.signature.root < 0 ? all_reduce_of_two(frame, lane, route, task) : reduce_of_two(frame, lane, route, task);
 }
 
 }  // namespace fccl::core

@@ -20,7 +20,7 @@ Route ring_of(const Facts& facts, Reason reason) {
   const size_t slots = facts.long_slices && !row.has_private_counts() ? kSlots / 2 : 1;
   Route route{.path = Path::ring, .reason = reason, .piece = slots * shape.slot_bytes};
   if (divides_vector(row)) {
-    route.variant = shape.ranks == 2 && row.takers == Who::all ? Variant::of_two : Variant::shards;
+    route.variant = shape.ranks == 2 ? Variant::of_two : Variant::shards;
     // If results are wider than inputs, slices are shorter, so that the results fit.
     if (route.variant == Variant::shards) route.piece = slots * shape.pair_slot_bytes() / facts.call.signature.widening();
     return route;

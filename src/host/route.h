@@ -34,7 +34,8 @@ constexpr const char* name_of(Path path) {
 }
 
 // How the ranks share the work on a path. blocks: each rank takes or reduces its own blocks. whole: each rank reduces the whole
-// vector. shards: each rank reduces a shard, and takes the others' results. of_two: two ranks give each other their vectors.
+// vector. shards: each rank reduces a shard, and takes the others' results. of_two: one of two
+// ranks, or each, reduces all of the vector.
 enum class Variant : uint8_t { blocks, whole, shards, of_two };
 
 // The thresholds by which routes are chosen. The sizes of the memory that ranks share stand in segment/segment.h.

@@ -12,6 +12,7 @@
 #include "host/bytes_read.h"
 #include "host/path.h"
 #include "host/phases.h"
+#include "host/put_slices.h"
 #include "metrics/statistics.h"
 #include "operations/lane_queue.h"
 #include "wire/entries.h"
@@ -135,6 +136,7 @@ void IssuedCall::start(const Route& route) {
   route_ = route;
   Lane& lane = queue_.lane;
   if (route.path == Path::ring) {
+    if (task_.call.signature.issuer == Issuer::user) take_slots(lane, route, task_.call.signature.row());
     slices_before_ = lane.slices();
     all_entered_ = Clock::now();
   }

@@ -1,7 +1,9 @@
 // Reads /proc and the files of the control groups.
 #include "os/memory.h"
 
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -13,6 +15,9 @@ namespace fccl::core {
 namespace {
 
 namespace fs = std::filesystem;
+
+// MADV_POPULATE_WRITE, for which older C libraries have no name.
+constexpr int kPopulateWrite = 23;
 
 // The file names of one version of control groups.
 struct GroupFiles {
@@ -80,6 +85,11 @@ size_t longest_file() {
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return SIZE_MAX;
   return limit.rlim_cur;
+}
+
+void take_pages(std::byte* begin, size_t bytes) {
+  const size_t before = reinterpret_cast<uintptr_t>(begin) % static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  (void)madvise(begin - before, before + bytes, kPopulateWrite);
 }
 
 }  // namespace fccl::core

@@ -28,8 +28,8 @@ namespace fccl::core {
 namespace {
 
 constexpr size_t kPairSlotsPerRank = 3ULL << 20;
-// The payloads that a rank reads from all others in a mailbox call between few ranks, in units of FCCL_MAILBOX_BYTES.
-constexpr size_t kBoxesReadAtOnce = 4;
+// The payload between two ranks, in units of FCCL_MAILBOX_BYTES.
+constexpr size_t kBoxOfTwo = 2;
 // The payload of a host with more ranks than processors, in the same units, and its limit.
 constexpr size_t kLongBox = 8;
 constexpr size_t kLongestBox = 64 << 10;
@@ -114,10 +114,7 @@ Result<void> check_available(const SegmentShape& shape) {
 
 }  // namespace
 
-size_t SegmentShape::box_bytes() const {
-  if (ranks < 2) return mailbox_bytes;
-  return std::max(mailbox_bytes, kBoxesReadAtOnce * mailbox_bytes / (static_cast<size_t>(ranks) - 1) / 64 * 64);
-}
+size_t SegmentShape::box_bytes() const { return ranks == 2 ? kBoxOfTwo * mailbox_bytes : mailbox_bytes; }
 
 size_t SegmentShape::long_box_bytes() const { return std::max(box_bytes(), std::min(kLongBox * mailbox_bytes, kLongestBox)); }
 

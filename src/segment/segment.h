@@ -42,8 +42,8 @@ struct SegmentShape {
   size_t slot_bytes = 0;     // the longest slice in a gather slot; a multiple of 64
   int everybody = 1;         // ranks on all hosts
 
-  // Returns the size of a payload. Among few ranks it is longer, because a rank then reads few payloads, and waits for them
-  // only once.
+  // Returns the size of a payload. Between two ranks it is longer, because a rank then reads only one. A yet longer one would
+  // take longer than slots, which have left the cache of the core that read them when they are written again.
   size_t box_bytes() const;
   // Returns the size of a payload on a host with more ranks than processors. Each time that ranks wait for each other costs a
   // context switch there, and a call waits once by payloads, but at least twice by slots.

@@ -114,9 +114,8 @@ constexpr Setting kSettings[] = {
     {"FCCL_METRICS_ADDRESS", Text{&Settings::metrics_address, "an address"}, Scope::local,
      "the address of this host on which they are served, in numbers"},
     {"FCCL_MAILBOX_BYTES", Bytes{&Settings::mailbox_bytes, 64, 64 * 1024}, Scope::agreed,
-     "the largest message on the path of short calls. Collectives but AlltoAllV take four times this among two "
-     "ranks of a host, twice among three, a third more among four. Where ranks outnumber processors they take eight times "
-     "this, up to 64 KiB"},
+     "the largest message on the path of short calls. Collectives but AlltoAllV take twice this between the two "
+     "ranks of a host. Where ranks outnumber processors they take eight times this, up to 64 KiB"},
     {"FCCL_SLOT_BYTES", Bytes{&Settings::slot_bytes, 64, 256 * 1024}, Scope::agreed,
      "the largest slice that goes through a ring at once"},
     {"FCCL_CROSS_MEMORY_ATTACH", Choice{&Settings::cross_memory_attach, kAutoOnOff}, Scope::agreed,

@@ -44,11 +44,11 @@ MUTANTS = [
     Mutant(
         "a word is announced before its payload is there",
         LANE,
-        "    put(place_of(rank_, bytes), payload, bytes);\n"
+        "    if (rest < bytes) put(place + rest, source + rest, bytes - rest);\n"
         "    box.word.store(word_, std::memory_order_release);\n",
         "    box.word.store(word_, std::memory_order_release);\n"
         '    for (int i = 0; i < 2000; ++i) asm volatile("" ::: "memory");\n'
-        "    put(place_of(rank_, bytes), payload, bytes);\n",
+        "    if (rest < bytes) put(place + rest, source + rest, bytes - rest);\n",
     ),
     Mutant(
         "a rank that leaves does not say so",
@@ -96,8 +96,14 @@ MUTANTS = [
     Mutant(
         "AllReduce of two ranks reads a slot before its slice is there",
         RING_REDUCE,
-        "co_await lane.published(peer, slice + 1);\n    lane.sources[me]",
-        "co_await lane.published(peer, slice);\n    lane.sources[me]",
+        "    co_await lane.published(peer, slice + 1);\n    reduce_with_peer",
+        "    co_await lane.published(peer, slice);\n    reduce_with_peer",
+    ),
+    Mutant(
+        "the root of Reduce of two ranks reads a slot before its slice is there",
+        RING_REDUCE,
+        "      co_await lane.published(peer, slice + 1);\n      reduce_with_peer",
+        "      co_await lane.published(peer, slice);\n      reduce_with_peer",
     ),
     Mutant(
         "AlltoAll reads a slot before its slice is there",
@@ -138,8 +144,14 @@ MUTANTS = [
     Mutant(
         "a slice is put ahead where a peer may still read",
         "src/host/put_ahead.cpp",
-        "  if (before != ring.stride && before != 0) return;\n",
+        "  if (before != ring.stride && before != 0) return false;\n",
         "",
+    ),
+    Mutant(
+        "a slice is put ahead where the reader of a call with a root may be further behind",
+        "src/host/put_ahead.cpp",
+        "    if (!lane.drained(lane.peer(i), lane.slices() - 1).reached()) return false;\n",
+        "    continue;\n",
     ),
     # Wrong offsets.
     Mutant(

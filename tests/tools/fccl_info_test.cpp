@@ -248,14 +248,14 @@ TEST(Explain, tells_the_longer_boxes_of_a_host_with_more_ranks_than_processors) 
   EXPECT_EQ(ended.status, 0);
   for (const char* part :
        {"\nif ranks share processors:\n    path     mailbox\n", "bytes, and a box has 32768 (FCCL_MAILBOX_BYTES=4096)\n",
-        "\nelse:\n    path     ring\n", "gives up to 24576 bytes, and a box has 16384\n"})
+        "\nelse:\n    path     ring\n", "gives up to 24576 bytes, and a box has 8192\n"})
     EXPECT_NE(ended.text.find(part), std::string::npos) << ended.text;
 }
 
 TEST(Explain, follows_the_settings_within_a_host) {
   const std::string words = "explain AllGather 64K --ranks 2 --arena";
   EXPECT_NE(run_info(words).text.find("path     mapped\n"), std::string::npos);
-  EXPECT_NE(run_info(words, "FCCL_MAILBOX_BYTES=8192").text.find("and a box has 32768 (FCCL_MAILBOX_BYTES=8192)\n"),
+  EXPECT_NE(run_info(words, "FCCL_MAILBOX_BYTES=16384").text.find("and a box has 32768 (FCCL_MAILBOX_BYTES=16384)\n"),
             std::string::npos);
   const Ended off = run_info(words, "FCCL_MAPPED=off FCCL_CROSS_MEMORY_ATTACH=off");
   EXPECT_NE(off.text.find("path     ring\n"), std::string::npos) << off.text;

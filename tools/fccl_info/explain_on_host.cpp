@@ -51,7 +51,7 @@ const char* words_for(Variant variant) {
     case Variant::shards:
       return "shards: each rank reduces a shard, and takes the others' results";
     case Variant::of_two:
-      return "of two: each rank gives its peer its whole vector, and reduces all of it";
+      return "of two: a rank gives its peer its whole vector, and a rank that takes the result reduces all of it";
     case Variant::blocks:
       break;
   }

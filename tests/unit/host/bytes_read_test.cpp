@@ -44,6 +44,12 @@ constexpr ReadCall kReadCalls[] = {
     {"AllGatherByMailbox", fcclCollAllGather, {.path = Path::mailbox}, 5},
     {"AllGatherByRing", fcclCollAllGather, {.path = Path::ring}, 5},
     // A block goes only into the output.
+    // A root that takes reads its own block where it lies.
+    {"GatherByMailbox", fcclCollGather, {.path = Path::mailbox}, 1, 0},
+    {"GatherByMailboxOfTheRoot", fcclCollGather, {.path = Path::mailbox}, 4, 0, 0},
+    {"ReduceByMailbox", fcclCollReduce, {.path = Path::mailbox}, 1, 0},
+    {"ReduceByMailboxOfTheRoot", fcclCollReduce, {.path = Path::mailbox}, 4, 0, 0},
+    {"AllReduceByMailbox", fcclCollAllReduce, {.path = Path::mailbox}, 5},
     {"AllGatherMapped", fcclCollAllGather, {.path = Path::mapped}, 4},
     {"AllGatherByAttach", fcclCollAllGather, {.path = Path::attach}, 4},
     {"BroadcastMapped", fcclCollBroadcast, {.path = Path::mapped}, 1, 0},
@@ -59,7 +65,9 @@ constexpr ReadCall kReadCalls[] = {
     // Four blocks are added: every byte of the inputs is read by one rank.
     {"ReduceScatterMapped", fcclCollReduceScatter, {.path = Path::mapped}, 4},
     {"ReduceScatterByRing", fcclCollReduceScatter, {.path = Path::ring}, 7},
-    {"ReduceScatterByMailbox", fcclCollReduceScatter, {.path = Path::mailbox}, 8},
+    {"ReduceScatterByMailbox", fcclCollReduceScatter, {.path = Path::mailbox}, 7},
+    {"AlltoAllByMailbox", fcclCollAlltoAll, {.path = Path::mailbox}, 7},
+    {"ScatterByMailboxOfTheRoot", fcclCollScatter, {.path = Path::mailbox}, 4, 0, 0},
     {"AllReduceWhole", fcclCollAllReduce, {.path = Path::mapped, .variant = Variant::whole}, 4},
     {"BarrierByMailbox", fcclCollBarrier, {.path = Path::mailbox}, 0},
     // A call between hosts reads what the rank gives and takes.

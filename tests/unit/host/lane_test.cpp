@@ -78,6 +78,23 @@ TEST(Lane, writes_a_payload_of_two_KiB_or_more_as_its_slots_are_written) {
   EXPECT_EQ(bytes_put, 2048 + 4095);
 }
 
+TEST(Lane, leaves_out_of_a_payload_what_no_peer_reads) {
+  Pair lanes = Pair::make(1);
+  const std::vector<std::byte> before(200, std::byte{1}), payload(200, std::byte{2});
+  for (const ByteRange& own : {ByteRange{0, 80}, ByteRange{80, 70}, ByteRange{150, 50}, ByteRange{0, 200}}) {
+    for (int call = 0; call < 2; ++call) {  // each writes one of the two boxes
+      lanes.second.enter(gather_of(1), 5, before.data(), before.size());
+      lanes.first.enter(gather_of(1), 5, nullptr, 0);
+    }
+    lanes.second.enter(gather_of(1), 5, payload.data(), payload.size(), own);
+    lanes.first.enter(gather_of(1), 5, nullptr, 0);
+    std::vector<std::byte> expected = payload;
+    std::fill_n(expected.begin() + static_cast<ptrdiff_t>(own.offset), own.bytes, std::byte{1});
+    EXPECT_TRUE(std::ranges::equal(expected, std::span(lanes.first.payload_of(1, payload.size()), payload.size())))
+        << own.offset;
+  }
+}
+
 TEST(Lane, disagrees_with_a_call_of_another_number_or_count) {
   Pair lanes = Pair::make(1);
   lanes.first.enter(gather_of(1), 5, nullptr, 0);

@@ -11,7 +11,7 @@ namespace fccl::core {
 namespace {
 
 constexpr size_t kMailbox = 4096;
-constexpr size_t kBox = 4 * kMailbox;  // between two ranks
+constexpr size_t kBox = 2 * kMailbox;  // between two ranks
 constexpr size_t kAttached = 2 * kBox;
 
 Call bytes_of(fcclColl_t collective, size_t bytes) { return {{collective, fcclInt8, ReduceOp::sum, -1, bytes}}; }

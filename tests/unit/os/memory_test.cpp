@@ -2,8 +2,10 @@
 #include "os/memory.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -94,6 +96,23 @@ TEST(AvailableMemory, of_a_group_over_its_limit_is_nothing) {
 TEST(AvailableMemory, that_nobody_tells_is_without_limit) { EXPECT_EQ(available_memory("/nowhere").bytes, UINT64_MAX); }
 
 TEST(AvailableMemory, of_this_machine_is_told) { EXPECT_FALSE(available_memory().limited_by.empty()); }
+
+TEST(TakePages, gives_every_page_of_a_range_its_memory_and_leaves_the_bytes) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t bytes = 4 * page;
+  const int file = memfd_create("taken", MFD_CLOEXEC);
+  ASSERT_EQ(ftruncate(file, static_cast<off_t>(bytes)), 0);
+  auto* memory = static_cast<std::byte*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+  ASSERT_NE(static_cast<void*>(memory), MAP_FAILED);
+  memory[page + 64] = std::byte{7};
+  take_pages(memory + page + 64, page);
+  std::array<unsigned char, 4> resident{};
+  ASSERT_EQ(mincore(memory, bytes, resident.data()), 0);
+  EXPECT_EQ(resident, (std::array<unsigned char, 4>{0, 1, 1, 0}));
+  EXPECT_EQ(memory[page + 64], std::byte{7});
+  munmap(memory, bytes);
+  close(file);
+}
 
 }  // namespace
 }  // namespace fccl::core
