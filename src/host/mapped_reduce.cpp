@@ -1,5 +1,6 @@
 // Mapped memory, for collectives that reduce: each rank reduces its block directly from its peers' inputs.
 #include <algorithm>
+#include <array>
 
 #include "host/offer.h"
 #include "host/phases.h"
@@ -16,6 +17,19 @@ void reduce_piece(Lane& lane, const Task& task, size_t offset, std::byte* result
   for (int rank = 0; rank < lane.ranks(); ++rank) lane.sources[rank] = lane.reach.inputs[rank] + offset;
   const size_t count = bytes / size_of(task.call.signature.dtype);
   task.reduce(result, lane.sources.data(), lane.ranks(), count, lane.scalars.data());
+}
+
+// Does so for a result that peers read. Where slots are written past the caches, so is the result, by parts that stay in this
+// rank's cache meanwhile.
+void reduce_piece_for_peers(Lane& lane, const Task& task, size_t offset, std::byte* result, size_t bytes) {
+  if (lane.slots.put == copy_bytes) return reduce_piece(lane, task, offset, result, bytes);
+  alignas(64) std::array<std::byte, 16 << 10> reduced;
+  const size_t widening = task.call.signature.widening();
+  const Slices parts{bytes, reduced.size() / widening};
+  for (uint64_t part = 0; part < parts.count(); ++part) {
+    reduce_piece(lane, task, offset + parts.offset(part), reduced.data(), parts.length(part));
+    lane.slots.put(result + parts.offset(part) * widening, reduced.data(), parts.length(part) * widening);
+  }
 }
 
 }  // namespace
@@ -43,7 +57,8 @@ Phase mapped_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route
 
 // For each piece, a rank reduces its shard, then takes its peers' results. It reads long results from the peers' outputs if all
 // of these are mapped and every rank takes the result; else from gather slots. An in-place rank overwrites a peer's shard only
-// after the peer's result is there, so after the peer has read it. A slot can be reused as in the ring: a rank waits for all
+// after the peer's result is there, so after the peer has read it. Between far processors that goes past the caches, too, since
+// the lines lie in the peer's. A slot can be reused as in the ring: a rank waits for all
 // results of a piece, so it has taken those of the piece before.
 Phase mapped_all_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
   const Signature& signature = task.call.signature;
@@ -63,7 +78,7 @@ Phase mapped_all_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Route r
     const uint64_t slice = first + k;
     const size_t length = input.length(me, k);
     std::byte* result = in_outputs ? output.at(me, k) : lane.slots.gather_slot(me, results, slice);
-    if (length != 0) reduce_piece(lane, task, input.layout.offset(me) + k * piece, result, length);
+    if (length != 0) reduce_piece_for_peers(lane, task, input.layout.offset(me) + k * piece, result, length);
     lane.my_board().results_published.publish(slice + 1);
     if (lane.has_failed()) co_return Failed{};
     if (takes_result && !in_outputs) copy_bytes(output.at(me, k), result, length * widening);
@@ -73,7 +88,7 @@ Phase mapped_all_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Route r
       if (!takes_result) continue;
       const std::byte* theirs = in_outputs ? lane.reach.outputs[peer] + output.layout.offset(peer) + k * output.piece
                                            : lane.slots.gather_slot(peer, results, slice);
-      copy_bytes(output.at(peer, k), theirs, output.length(peer, k));
+      lane.slots.put(output.at(peer, k), theirs, output.length(peer, k));
     }
     lane.my_board().drained.publish(slice + 1);
     if (k + 1 < input.count()) co_await Turn{lane.drained(me, slice + 1)};

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstring>
 #include <random>
 
 #include "arena/arena.h"
@@ -15,41 +14,12 @@
 #include "segment/mapped_peers.h"
 #include "segment/rank_state.h"
 #include "unit/host/outcomes.h"
+#include "unit/host/rank_memory.h"
 
 namespace fccl::core {
 namespace {
 
 constexpr size_t kLarge = 3 << 20;  // several pieces
-
-// The memory of one rank, in the arena or not.
-class RankMemory {
- public:
-  RankMemory(size_t bytes, bool in_arena) : size_(bytes), in_arena_(in_arena) {
-    if (in_arena)
-      memory_ = static_cast<std::byte*>(*process_arena().allocate(bytes));
-    else
-      memory_ = new std::byte[bytes];
-    std::memset(memory_, 0xa5, bytes);
-  }
-  RankMemory(RankMemory&& other) noexcept
-      : memory_(std::exchange(other.memory_, nullptr)), size_(other.size_), in_arena_(other.in_arena_) {}
-  RankMemory(const RankMemory&) = delete;
-  RankMemory& operator=(const RankMemory&) = delete;
-  RankMemory& operator=(RankMemory&&) = delete;
-  ~RankMemory() {
-    if (in_arena_)
-      EXPECT_TRUE(process_arena().free(memory_));
-    else
-      delete[] memory_;
-  }
-  std::byte* data() const { return memory_; }
-  uint32_t& word(size_t index) const { return reinterpret_cast<uint32_t*>(memory_)[index]; }
-
- private:
-  std::byte* memory_ = nullptr;
-  size_t size_;
-  bool in_arena_;
-};
 
 // A path, and whether each rank reduces the whole vector.
 struct Way {
@@ -59,6 +29,17 @@ struct Way {
   bool operator==(const Way&) const = default;
 };
 constexpr Way kRing{Path::ring}, kMapped{Path::mapped}, kWhole{Path::mapped, true};
+
+// Every rank reduces a short vector whole if no rank is in place.
+Way mapped_way(fcclColl_t collective, size_t words, bool in_place) {
+  const bool whole = collective == fcclCollAllReduce && !in_place && words * sizeof(uint32_t) * 2 <= 512 << 10;
+  return {Path::mapped, whole};
+}
+
+constexpr fcclColl_t kMapping[] = {fcclCollAllGather, fcclCollBroadcast, fcclCollGather, fcclCollScatter,
+                                   fcclCollAlltoAll,  fcclCollAllReduce, fcclCollReduce, fcclCollReduceScatter};
+
+int times_put = 0;
 
 // The ranks of one process, each resumed by hand.
 class Mapped : public ::testing::Test {
@@ -172,6 +153,30 @@ class Mapped : public ::testing::Test {
     expect_results(way);
   }
 
+  // Has all ranks map each other's arenas.
+  void meet() {
+    run(fcclCollAllGather, 100, false, kAll, kRing);
+    run(fcclCollAllReduce, 100, false, kAll, kRing);
+  }
+  // Has all ranks write slots past the caches, and count how often.
+  void write_past_caches() {
+    for (const LaneId id : {kGatherLane, kPairLane})
+      for (const auto& each : lanes[id])
+        each->slots.put = [](void* slot, const void* source, size_t bytes) {
+          ++times_put;
+          stream_bytes(slot, source, bytes);
+        };
+  }
+  // Runs each collective that maps, of several lengths, in place and not.
+  void run_all() {
+    for (const fcclColl_t collective : kMapping)
+      for (const size_t words : {size_t{33}, size_t{1025}, size_t{200'003}, kLarge / 4})
+        for (const bool in_place : {false, true}) {
+          const bool placed_too = in_place && collective != fcclCollGather && collective != fcclCollScatter;
+          run(collective, words, placed_too, kAll, mapped_way(collective, words, placed_too));
+        }
+  }
+
   static constexpr std::array<bool, kRanks> kAll{true, true, true};
   static constexpr std::array<bool, kRanks> kNone{};
 
@@ -192,15 +197,6 @@ class Mapped : public ::testing::Test {
   std::mt19937 generator{1};
 };
 
-// Every rank reduces a short vector whole if no rank is in place.
-Way mapped_way(fcclColl_t collective, size_t words, bool in_place) {
-  const bool whole = collective == fcclCollAllReduce && !in_place && words * sizeof(uint32_t) * 2 <= 512 << 10;
-  return {Path::mapped, whole};
-}
-
-constexpr fcclColl_t kMapping[] = {fcclCollAllGather, fcclCollBroadcast, fcclCollGather, fcclCollScatter,
-                                   fcclCollAlltoAll,  fcclCollAllReduce, fcclCollReduce, fcclCollReduceScatter};
-
 TEST_F(Mapped, is_taken_from_the_second_call_on_which_all_ranks_offer) {
   run(fcclCollAllGather, 1000, false, kAll, kRing);
   run(fcclCollAllGather, 1000, false, kAll, kMapped);
@@ -209,14 +205,17 @@ TEST_F(Mapped, is_taken_from_the_second_call_on_which_all_ranks_offer) {
 }
 
 TEST_F(Mapped, is_right_for_every_collective_size_and_place_in_any_order_of_steps) {
-  for (const LaneId id : {kGatherLane, kPairLane})
-    run(id == kGatherLane ? fcclCollAllGather : fcclCollAllReduce, 100, false, kAll, kRing);
-  for (const fcclColl_t collective : kMapping)
-    for (const size_t words : {size_t{33}, size_t{1025}, size_t{200'003}, kLarge / 4})
-      for (const bool in_place : {false, true}) {
-        const bool placed_too = in_place && collective != fcclCollGather && collective != fcclCollScatter;
-        run(collective, words, placed_too, kAll, mapped_way(collective, words, placed_too));
-      }
+  meet();
+  run_all();
+}
+
+TEST_F(Mapped, is_right_where_slots_are_written_past_the_caches) {
+  meet();
+  write_past_caches();
+  run_all();
+  times_put = 0;
+  run(fcclCollAllReduce, 100'000, true, kAll, kMapped);
+  EXPECT_EQ(times_put, 3 * (9 + 2)) << "a rank's shard has nine parts, and those of its peers come whole";
 }
 
 TEST_F(Mapped, needs_only_what_peers_read) {
@@ -362,15 +361,8 @@ TEST_F(Mapped, is_not_needed_for_slices_of_two_slots) {
       }
 }
 
-int times_put = 0;
-
 TEST_F(Mapped, is_not_needed_for_slots_that_are_written_in_a_way_of_their_own) {
-  for (const LaneId id : {kGatherLane, kPairLane})
-    for (const auto& each : lanes[id])
-      each->slots.put = [](void* slot, const void* source, size_t bytes) {
-        ++times_put;
-        stream_bytes(slot, source, bytes);
-      };
+  write_past_caches();
   for (const fcclColl_t collective : kMapping)
     for (const size_t words : {size_t{33}, size_t{4099}}) {
       times_put = 0;
