@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "os/memory.h"
+
 namespace fccl::core {
 namespace {
 
@@ -88,6 +90,7 @@ void HostPair::release(const Notice& notice) {
 TransferPair::Moved HostPair::send(const std::byte* source, size_t bytes, int most, CopyBytes put) {
   const size_t ring = segment_->shape().transfer_ring_bytes(), slice = segment_->shape().transfer_slot_bytes();
   std::byte* const slots = segment_->transfer_ring(rank_, peer_);
+  if (put_.slices == 0) take_pages(slots, ring);
   Moved moved;
   for (; moved.slices < most && moved.bytes < bytes; ++moved.slices) {
     if (put_.slices - out_->drained.value.load(std::memory_order_acquire) >= kSlicesInRing) break;
