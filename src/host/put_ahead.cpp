@@ -10,10 +10,17 @@
 namespace fccl::core {
 namespace {
 
+Route route_by(const Offers& offers, const Lane& lane, const Call& call) {
+  return route_of({call, lane.shape(), lane.reach.attaching, offers, lane.box_bytes(), true, lane.reach.long_slices});
+}
+
 // Returns the route if the peers offer all that could make it another than the ring. An input in no arena is never mapped.
-Route route_at_best(const Lane& lane, const Call& call) {
-  const Offers best{.all_read = true, .all_in_place = true};
-  return route_of({call, lane.shape(), lane.reach.attaching, best, lane.box_bytes(), true, lane.reach.long_slices});
+Route route_at_best(const Lane& lane, const Call& call, const Offer& offer) {
+  const bool in_place = offer.in_place;
+  const Offers mapped{
+      .all_read = true, .all_in_place = in_place, .any_in_place = in_place, .mapped = true, .outputs_mapped = true};
+  const Route best = route_by({.all_read = true, .all_in_place = true}, lane, call);
+  return offer.input == kNotInArena || best.path != Path::ring ? best : route_by(mapped, lane, call);
 }
 
 SlicedInput input_by(const Route& route, const Call& call, int ranks) {
@@ -33,18 +40,12 @@ bool is_free(const Lane& lane, const SlotRing& ring, bool in_pairs) {
   return true;
 }
 
-// Returns true if the ring's phase begins with a slice that this rank puts. The shards of a Reduce go to all ranks.
-bool puts_first(const Lane& lane, const Collective& row, int root) {
-  if (row.reduces && row.takers == Who::root && lane.ranks() > 2) return true;
-  return row.gives(lane.rank(), root) && (row.takers == Who::all || lane.rank() != root);
-}
-
 }  // namespace
 
 void put_ahead(Lane& lane, const Call& call, const Offer& offer) {
   const Collective& row = call.signature.row();
-  if (call.uneven != nullptr || offer.input != kNotInArena || !puts_first(lane, row, call.signature.root)) return;
-  const Route route = route_at_best(lane, call);
+  if (call.uneven != nullptr || !puts_slices(lane, call.signature)) return;
+  const Route route = route_at_best(lane, call, offer);
   if (route.path != Path::ring) return;
   const SlicedInput input = input_by(route, call, lane.ranks());
   const bool in_pairs = row.needs_pair_slots() && route.variant != Variant::of_two;

@@ -23,9 +23,17 @@ inline void put_for_peers(Lane& lane, const SlicedInput& input, const SlotRing& 
   lane.my_board().published.publish(slice + 1);
 }
 
+// Returns true if the rank puts slices on a route by the ring. The shards of a Reduce go to all ranks.
+inline bool puts_slices(const Lane& lane, const Signature& signature) {
+  const Collective& row = signature.row();
+  if (row.reduces && row.takers == Who::root && lane.ranks() > 2) return true;
+  return row.gives(lane.rank(), signature.root) && (row.takers == Who::all || lane.rank() != signature.root);
+}
+
 // Takes the memory of the slots in which the rank writes on a route by the ring.
-inline void take_slots(Lane& lane, const Route& route, const Collective& row) {
-  const bool in_pairs = row.needs_pair_slots() && route.variant != Variant::of_two;
+inline void take_slots(Lane& lane, const Route& route, const Signature& signature) {
+  if (!puts_slices(lane, signature)) return;
+  const bool in_pairs = signature.row().needs_pair_slots() && route.variant != Variant::of_two;
   if (in_pairs) lane.slots.take_memory(lane.rank(), true);
   if (!in_pairs || route.variant == Variant::shards) lane.slots.take_memory(lane.rank(), false);
 }

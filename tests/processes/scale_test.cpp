@@ -9,6 +9,7 @@
 #include <sstream>
 #include <thread>
 
+#include "base/collective.h"
 #include "processes/size.h"
 #include "processes/test_stream.h"
 #include "processes/trial.h"
@@ -41,6 +42,36 @@ std::vector<size_t> mapped_segments() {
   }
   return sizes;
 }
+
+// Bytes of the segments that this process has in memory.
+size_t resident_bytes_of_segments() {
+  size_t kib = 0;
+  std::ifstream file("/proc/self/smaps");
+  bool is_segment = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.find('-') < line.find(' ')) is_segment = line.find("/memfd:fccl ") != std::string::npos;
+    if (is_segment && line.starts_with("Rss:")) kib += std::stoul(line.substr(4));
+  }
+  return kib << 10;
+}
+
+class FirstLongCall : public ::testing::TestWithParam<fcclColl_t> {};
+
+// It would find the pages of its slots missing one by one.
+TEST_P(FirstLongCall, takes_the_memory_of_all_slots_of_its_kind) {
+  const Setting attach("FCCL_CROSS_MEMORY_ATTACH", "off");
+  run_ranks({RanksAs::processes, 2}, [](const Seat& seat) {
+    const Comm comm(seat);
+    const size_t before = resident_bytes_of_segments();
+    const Recipe call{.collective = GetParam(), .dtype = fcclInt8, .count = 20 << 10};
+    EXPECT_EQ(try_collective(call, seat.rank, seat.ranks, comm), "");
+    EXPECT_GE(resident_bytes_of_segments() - before, size_t{1} << 20);
+    seat.meet();
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, FirstLongCall, ::testing::Values(fcclCollAllGather, fcclCollAllReduce),
+                         [](const auto& info) { return std::string(row_of(info.param).name); });
 
 class ManyRanks : public ::testing::TestWithParam<RanksAs> {};
 

@@ -1,5 +1,6 @@
 // Tests of slices that are put ahead: ranks of one process make calls one after the other, each as far ahead as it gets.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <array>
 #include <random>
@@ -9,7 +10,9 @@
 #include "host/lane.h"
 #include "host/phases.h"
 #include "host/task.h"
+#include "segment/mapped_peers.h"
 #include "unit/host/outcomes.h"
+#include "unit/host/rank_memory.h"
 
 namespace fccl::core {
 namespace {
@@ -175,6 +178,64 @@ TEST_P(PutAhead, waits_for_those_who_say_what_they_have_taken) {
   EXPECT_EQ(times_ahead, 1);
   go_on(0, calls);
   EXPECT_EQ(times_ahead, 1) << "peers still read the last two slices";
+}
+
+// Two ranks whose vectors lie in arenas.
+class PutAheadOfTwoArenas : public ::testing::Test {
+ protected:
+  PutAheadOfTwoArenas() {
+    for (int rank = 0; rank < 2; ++rank) {
+      Lane& lane = *lanes.emplace_back(std::make_unique<Lane>(segment, kPairLane, rank, std::vector{0, 1}, 1));
+      lane.reach.mapped_peers = std::make_unique<MappedPeers>(segment, rank, std::vector<int>(2, getpid()));
+    }
+  }
+
+  // Runs an AllReduce; returns how many ranks had put their first slice when they entered.
+  int ahead_in(size_t words, bool in_place) {
+    std::vector<RankMemory> sends, recvs;
+    std::array<Phase, 2> phases;
+    std::array<Task, 2> tasks;
+    std::array<bool, 2> ended{};
+    int ahead = 0;
+    const auto step = [&](int rank) {
+      if (phases[rank].resume()) ended[rank] = !starts_next(phases[rank], *lanes[rank], tasks[rank]);
+    };
+    const Signature made{.collective = fcclCollAllReduce, .dtype = fcclUint32, .count = words};
+    for (int rank = 0; rank < 2; ++rank) {
+      const RankMemory& send = sends.emplace_back(words * sizeof(uint32_t), true);
+      const RankMemory& recv = recvs.emplace_back(words * sizeof(uint32_t), true);
+      for (size_t i = 0; i < words; ++i) send.word(i) = static_cast<uint32_t>(i * 7 + number + rank);
+      tasks[rank] = {{made, send.data(), in_place ? send.data() : recv.data()}, number, kernel_of(made)};
+      phases[rank] = enter(lanes[rank]->frame, *lanes[rank], tasks[rank]);
+      const uint64_t slices = lanes[rank]->slices();
+      step(rank);
+      ahead += lanes[rank]->has_published(slices) ? 1 : 0;
+    }
+    for (int turn = 0; turn < 1000; ++turn)
+      if (const Phase& phase = phases[turn % 2]; !ended[turn % 2] && (!phase.awaited().where || phase.awaited().reached()))
+        step(turn % 2);
+    EXPECT_EQ(ended, (std::array{true, true}));
+    for (const RankMemory& result : in_place ? sends : recvs)
+      for (size_t i = 0; i < words; ++i) EXPECT_EQ(result.word(i), static_cast<uint32_t>(2 * (i * 7 + number) + 1)) << i;
+    ++number;
+    return ahead;
+  }
+
+  const SegmentShape shape{2, 64, 4096};
+  std::shared_ptr<Segment> segment = [this] {
+    auto made = *Segment::map(*Segment::make(shape), shape);
+    made->initialise(1);
+    return made;
+  }();
+  std::vector<std::unique_ptr<Lane>> lanes;
+  uint64_t number = 0;
+};
+
+TEST_F(PutAheadOfTwoArenas, happens_where_a_short_vector_in_place_goes_through_slots_nevertheless) {
+  EXPECT_EQ(ahead_in(3000, true), 2) << "no rank has mapped the other's arena yet";
+  EXPECT_EQ(ahead_in(3000, true), 2);
+  EXPECT_EQ(ahead_in(3000, false), 0) << "each rank reads the other's vector";
+  EXPECT_EQ(ahead_in(100'000, true), 0) << "each rank reduces a half";
 }
 
 }  // namespace
