@@ -52,8 +52,8 @@ Awaited IntraHostRelay::may_put() const {
     if (kind() == RoundKind::down) return inter_host_call.received(slice + 1);
     if (context_.stages_input() && slice >= staged) return inter_host_call.done(slice + 1 - staged);
   }
-  // Waits for a point that is always reached.
-  return context_.lane.published(context_.lane.rank(), context_.number);
+  // Waits for a point that is always reached, also on a lane where this rank has put nothing.
+  return context_.lane.published(context_.lane.rank(), 0);
 }
 
 void IntraHostRelay::put() {

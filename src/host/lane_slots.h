@@ -19,7 +19,9 @@ struct Strides {
 
   size_t gather = 0;
   size_t pair = 0;
-  bool told = false;  // so it is in the gather ring, but every rank says by `drained` what it has taken
+  // Set if a rank may have ended its call while peers still read more than its last slice of the gather ring. `drained` then
+  // tells what each of them has taken.
+  bool told = false;
 };
 
 // A lane owns it; the segment outlives it. Any thread may call. Ranks are numbered within the host.
@@ -27,11 +29,13 @@ class LaneSlots {
  public:
   LaneSlots(const Segment& segment, LaneId id) : segment_(&segment), id_(id) {}
 
-  // How a rank writes its slots. Where the host's processors are far from each other, it writes past the caches: its peers then
-  // find the bytes in memory, and need not fetch each line from the cache of a far processor. Set in init.
+  // How a rank writes its slots, long payloads, and results that peers read from its arena. Where the host's processors are far
+  // from each other, it writes past the caches: its peers then find the bytes in memory, and need not fetch each line from the
+  // cache of a far processor. Set in init.
   CopyBytes put = copy_bytes;
 
-  // Takes the memory of all slots in which `source` writes, those for all or those of pairs. Done once.
+  // Takes the memory of all slots in which `source` writes, those for all or those of pairs. Done once, by the thread that runs
+  // the lane's current phase.
   void take_memory(int source, bool in_pairs) {
     if (std::exchange(in_pairs ? has_pair_memory_ : has_gather_memory_, true)) return;
     const int peers = segment_->shape().ranks - 1;

@@ -19,8 +19,8 @@ void reduce_piece(Lane& lane, const Task& task, size_t offset, std::byte* result
   task.reduce(result, lane.sources.data(), lane.ranks(), count, lane.scalars.data());
 }
 
-// Does so for a result that peers read. Where slots are written past the caches, so is the result, by parts that stay in this
-// rank's cache meanwhile.
+// Reduces a piece of which peers read the result. A rank that writes its slots past the caches writes the result so, too, by
+// parts that stay in its own cache meanwhile.
 void reduce_piece_for_peers(Lane& lane, const Task& task, size_t offset, std::byte* result, size_t bytes) {
   if (lane.slots.put == copy_bytes) return reduce_piece(lane, task, offset, result, bytes);
   alignas(64) std::array<std::byte, 16 << 10> reduced;
@@ -57,9 +57,9 @@ Phase mapped_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route
 
 // For each piece, a rank reduces its shard, then takes its peers' results. It reads long results from the peers' outputs if all
 // of these are mapped and every rank takes the result; else from gather slots. An in-place rank overwrites a peer's shard only
-// after the peer's result is there, so after the peer has read it. Between far processors that goes past the caches, too, since
-// the lines lie in the peer's. A slot can be reused as in the ring: a rank waits for all
-// results of a piece, so it has taken those of the piece before.
+// after the peer's result is there, so after the peer has read it. A rank writes such a
+// result past the caches between far processors, since the lines lie in the peer's cache. A slot can be reused as in the ring:
+// a rank waits for all results of a piece, so it has taken those of the piece before.
 Phase mapped_all_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
   const Signature& signature = task.call.signature;
   read_scalars(lane, signature);

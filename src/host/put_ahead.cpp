@@ -14,7 +14,8 @@ Route route_by(const Offers& offers, const Lane& lane, const Call& call) {
   return route_of({call, lane.shape(), lane.reach.attaching, offers, lane.box_bytes(), true, lane.reach.long_slices});
 }
 
-// Returns the route if the peers offer all that could make it another than the ring. An input in no arena is never mapped.
+// Returns the route if the peers offer all that could make it another than the ring. An input in no arena is never mapped; one
+// in an arena still goes by the ring if peers map it, where it is short and in place.
 Route route_at_best(const Lane& lane, const Call& call, const Offer& offer) {
   const bool in_place = offer.in_place;
   const Offers mapped{
@@ -51,6 +52,7 @@ void put_ahead(Lane& lane, const Call& call, const Offer& offer) {
   const bool in_pairs = row.needs_pair_slots() && route.variant != Variant::of_two;
   const SlotRing ring = in_pairs ? lane.slots.pair_ring(input.longest_slice()) : lane.slots.gather_ring(input.longest_slice());
   if (!is_free(lane, ring, in_pairs)) return;
+  take_slots(lane, route, call.signature);
   const uint64_t slice = lane.slices();
   const int block = row.givers == Who::root ? lane.peer(1) : lane.rank();  // a Scatter begins with that rank's
   if (in_pairs)

@@ -30,15 +30,17 @@ inline bool puts_slices(const Lane& lane, const Signature& signature) {
   return row.gives(lane.rank(), signature.root) && (row.takers == Who::all || lane.rank() != signature.root);
 }
 
-// Takes the memory of the slots in which the rank writes on a route by the ring.
+// Takes the memory of the slots in which the rank writes on a route by the ring. Init's own calls leave it alone, since many
+// communicators never make a long call.
 inline void take_slots(Lane& lane, const Route& route, const Signature& signature) {
-  if (!puts_slices(lane, signature)) return;
+  if (signature.issuer != Issuer::user || !puts_slices(lane, signature)) return;
   const bool in_pairs = signature.row().needs_pair_slots() && route.variant != Variant::of_two;
   if (in_pairs) lane.slots.take_memory(lane.rank(), true);
   if (!in_pairs || route.variant == Variant::shards) lane.slots.take_memory(lane.rank(), false);
 }
 
-// Ends a call in which not all ranks take slices from all others. Each says that it reads none of them from here on.
+// Ends a Broadcast, Gather, Scatter, or Reduce of two ranks, in which some ranks take no slices of others. The rank says that
+// it reads none of the call's slices from here on.
 inline void end_rooted(Lane& lane, uint64_t slices, const SlotRing& ring) {
   lane.my_board().drained.publish(lane.slices() + slices);
   lane.count_slices(slices, {.gather = ring.stride, .told = true});

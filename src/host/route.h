@@ -143,7 +143,7 @@ std::optional<Route> route_without_offers(const Call& call, int ranks, size_t bo
 // True if ranks waited long for each other in a call that took `seconds` after all ranks had entered it.
 bool waited_long(const Route& route, int ranks, uint64_t slices, double seconds, const Tuning& tuning = kTuning);
 
-// Returns the bytes that the busiest rank would put beside its word. Not for AlltoAllV, where a rank does not know the others'
+// Returns the room that the busiest rank needs beside its word. Not for AlltoAllV, where a rank does not know the others'
 // counts.
 size_t mailbox_bytes(const Call& call, int ranks);
 

@@ -136,7 +136,7 @@ void IssuedCall::start(const Route& route) {
   route_ = route;
   Lane& lane = queue_.lane;
   if (route.path == Path::ring) {
-    if (task_.call.signature.issuer == Issuer::user) take_slots(lane, route, task_.call.signature);
+    take_slots(lane, route, task_.call.signature);
     slices_before_ = lane.slices();
     all_entered_ = Clock::now();
   }

@@ -16,9 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// MADV_POPULATE_WRITE, for which older C libraries have no name.
-constexpr int kPopulateWrite = 23;
-
 // The file names of one version of control groups.
 struct GroupFiles {
   const char* limit;

@@ -1,4 +1,4 @@
-// Memory: the size of pages, their taking, and the memory that this process may still take.
+// Memory: the size of pages, the memory that this process may still take, and a way to take it at once.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +23,9 @@ AvailableMemory available_memory(const std::string& root = "/");
 // Returns the longest file that this process may make (ulimit -f). The kernel sends a killing signal to a process that sizes a
 // longer one, even in memory.
 size_t longest_file();
+
+// MADV_POPULATE_WRITE, for which older C libraries have no name.
+inline constexpr int kPopulateWrite = 23;
 
 // Has the kernel give shared memory its pages at once. That takes a fraction of the time in which a program finds them missing
 // one by one. Never fails: a page that there was no memory for, or any on Linux before 5.14, comes when it is first written.

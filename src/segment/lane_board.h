@@ -45,8 +45,8 @@ struct alignas(64) Box {
 struct LaneBoard {
   std::array<Box, 2> boxes;
   Counter published;  // slices that this rank has put into its slots, or made ready for attach
-  // Slices that this rank has read, from the root's slots, from its peers' (as root) or from peers' memory. At the end of a
-  // call with a root it counts those, too, that other ranks read.
+  // Slices that this rank has read, from the root's slots, from its peers' (as root) or from peers' memory. It also counts
+  // those that other ranks read, once a call with a root has ended.
   Counter drained;
   Counter results_published;  // reduced slices in this rank's gather slots or output, for AllReduce and Reduce
   Counter unread;             // 1 + the first slice of the last call in which this rank failed to read a peer's memory

@@ -53,7 +53,7 @@ struct Parts {
   size_t peer_statuses, reporters, awaited, lines, last_calls, boards, payloads, long_payloads, gather_slots, pair_slots,
       transfer_boards, eager_slots, transfer_slots, end;
 
-  // The part that short calls use, which init maps. A slot takes memory only when a call first uses it, because most
+  // The part that short calls use, which init maps. A rank's slots take memory only when a call first uses them, because most
   // communicators never use most of their slots.
   size_t used_at_once() const { return long_payloads; }
 

@@ -42,8 +42,8 @@ struct SegmentShape {
   size_t slot_bytes = 0;     // the longest slice in a gather slot; a multiple of 64
   int everybody = 1;         // ranks on all hosts
 
-  // Returns the size of a payload. Between two ranks it is longer, because a rank then reads only one. A yet longer one would
-  // take longer than slots, which have left the cache of the core that read them when they are written again.
+  // Returns the size of a payload. It is longer between two ranks, because each then reads only one. A yet longer one would
+  // take longer than slots: those have left the cache of their reader when they are written again.
   size_t box_bytes() const;
   // Returns the size of a payload on a host with more ranks than processors. Each time that ranks wait for each other costs a
   // context switch there, and a call waits once by payloads, but at least twice by slots.
@@ -65,8 +65,8 @@ struct SegmentShape {
 // thread may call. The memory stays valid after a peer's death.
 class Segment {
  public:
-  // Makes the memory and reserves what every call uses; a slot takes memory when a call first uses it. Refuses a segment that
-  // is larger than the available memory. Error: fcclSystemError.
+  // Makes the memory and reserves what every call uses; a rank's slots take memory when a call first uses them. Refuses a
+  // segment that is larger than the available memory. Error: fcclSystemError.
   static Result<Descriptor> make(const SegmentShape& shape);
   // Maps the memory, once per process. Error: fcclSystemError.
   static Result<std::shared_ptr<Segment>> map(const Descriptor& memory, const SegmentShape& shape);

@@ -26,11 +26,11 @@ struct ReadCall {
 
 void PrintTo(const ReadCall& way, std::ostream* out) { *out << way.name; }
 
-size_t read_in(const ReadCall& way, bool in_place) {
+size_t read_in(const ReadCall& way, bool in_place, int ranks = kReaders) {
   static std::array<std::byte, 2 * kReaders * kBlockRead> memory;
   Call call{{way.collective, fcclFloat32, ReduceOp::sum, way.root, kElementsRead, Issuer::user}, memory.data(), memory.data()};
   if (!in_place) call.recv = memory.data() + kReaders * kBlockRead;
-  return bytes_read(way.route, call, way.rank, kReaders);
+  return bytes_read(way.route, call, way.rank, ranks);
 }
 
 class BytesRead : public ::testing::TestWithParam<ReadCall> {};
@@ -43,13 +43,13 @@ constexpr ReadCall kReadCalls[] = {
     // A block goes into the box, and four come out of boxes or the input.
     {"AllGatherByMailbox", fcclCollAllGather, {.path = Path::mailbox}, 5},
     {"AllGatherByRing", fcclCollAllGather, {.path = Path::ring}, 5},
-    // A block goes only into the output.
     // A root that takes reads its own block where it lies.
     {"GatherByMailbox", fcclCollGather, {.path = Path::mailbox}, 1, 0},
     {"GatherByMailboxOfTheRoot", fcclCollGather, {.path = Path::mailbox}, 4, 0, 0},
     {"ReduceByMailbox", fcclCollReduce, {.path = Path::mailbox}, 1, 0},
     {"ReduceByMailboxOfTheRoot", fcclCollReduce, {.path = Path::mailbox}, 4, 0, 0},
     {"AllReduceByMailbox", fcclCollAllReduce, {.path = Path::mailbox}, 5},
+    // A block goes only into the output.
     {"AllGatherMapped", fcclCollAllGather, {.path = Path::mapped}, 4},
     {"AllGatherByAttach", fcclCollAllGather, {.path = Path::attach}, 4},
     {"BroadcastMapped", fcclCollBroadcast, {.path = Path::mapped}, 1, 0},
@@ -89,6 +89,16 @@ TEST(BytesReadOfShards, are_a_whole_vector_to_add_and_what_goes_through_slots) {
   way.collective = fcclCollReduce;
   way.root = 0;
   EXPECT_EQ(read_in(way, false), kBlockRead - kShardRead + kBlockRead) << "only the root takes the result";
+}
+
+TEST(BytesReadOfTwo, are_a_vector_that_a_rank_puts_and_two_that_it_adds) {
+  ReadCall way{"", fcclCollAllReduce, {.path = Path::ring, .variant = Variant::of_two}, 0, -1, 0};
+  EXPECT_EQ(read_in(way, false, 2), 3 * kBlockRead);
+  way.collective = fcclCollReduce;
+  way.root = 0;
+  EXPECT_EQ(read_in(way, false, 2), 2 * kBlockRead) << "the root adds";
+  way.rank = 1;
+  EXPECT_EQ(read_in(way, false, 2), kBlockRead) << "the other rank puts";
 }
 
 TEST(BytesReadInPlace, are_without_the_block_that_lies_there) {

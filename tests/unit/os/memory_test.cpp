@@ -98,6 +98,7 @@ TEST(AvailableMemory, that_nobody_tells_is_without_limit) { EXPECT_EQ(available_
 TEST(AvailableMemory, of_this_machine_is_told) { EXPECT_FALSE(available_memory().limited_by.empty()); }
 
 TEST(TakePages, gives_every_page_of_a_range_its_memory_and_leaves_the_bytes) {
+  if (madvise(nullptr, 0, kPopulateWrite) != 0) GTEST_SKIP() << "Linux before 5.14 has no MADV_POPULATE_WRITE";
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const size_t bytes = 4 * page;
   const int file = memfd_create("taken", MFD_CLOEXEC);
