@@ -353,7 +353,8 @@ int run(const Options& options, const World& world) {
       give_up(world, options.seed, step, fault);
     go_on = options.steps < 0 ? Clock::now() < end : step + 1 < options.steps;
     step_is_in = "MPI, agreeing on the next step";
-    MPI_Bcast(&go_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    // A rank stays in MPI until all have what it sent them: Open MPI sends long messages only while the sender is there.
+    MPI_Allreduce(MPI_IN_PLACE, &go_on, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   }
   alarm(0);
   if (fcclCommDestroy(comm) != fcclSuccess) give_up(world, options.seed, step, fcclGetLastError(nullptr));
