@@ -3,6 +3,7 @@
 
 #include "host/lane.h"
 #include "host/phases.h"
+#include "host/put_slices.h"
 #include "host/task.h"
 #include "kernels/copy.h"
 
@@ -21,10 +22,7 @@ class Delivery {
         takes_(output_.total() != 0 && row_.takes(lane.rank(), task.call.signature.root)) {}
 
   // Returns how many bytes this rank puts beside its word. A root that takes the result reads its own input where it lies.
-  size_t given() const {
-    const int root = task_.call.signature.root;
-    return row_.gives(lane_.rank(), root) && (row_.takers == Who::all || lane_.rank() != root) ? input_.total() : 0;
-  }
+  size_t given() const { return gives_to_peers(task_.call.signature, lane_.rank()) ? input_.total() : 0; }
   // Returns the range of those bytes that no peer takes.
   ByteRange own() const {
     const int me = lane_.rank();

@@ -57,9 +57,9 @@ Phase mapped_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route
 
 // For each piece, a rank reduces its shard, then takes its peers' results. It reads long results from the peers' outputs if all
 // of these are mapped and every rank takes the result; else from gather slots. An in-place rank overwrites a peer's shard only
-// after the peer's result is there, so after the peer has read it. A rank writes such a
-// result past the caches between far processors, since the lines lie in the peer's cache. A slot can be reused as in the ring:
-// a rank waits for all results of a piece, so it has taken those of the piece before.
+// after the peer's result is there, so after the peer has read it. A rank writes such a result past the
+// caches between far processors, since the lines lie in the peer's cache. A slot can be reused as in the ring: a rank waits for
+// all results of a piece, so it has taken those of the piece before.
 Phase mapped_all_reduce([[maybe_unused]] FrameMemory& frame, Lane& lane, Route route, Task task) {
   const Signature& signature = task.call.signature;
   read_scalars(lane, signature);

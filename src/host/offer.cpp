@@ -98,10 +98,6 @@ Offers offers_of_all(Lane& lane, const Call& call) {
   return all;
 }
 
-Facts facts_past_mailbox(const Lane& lane, const Call& call, const Offers& offers) {
-  return {call, lane.shape(), lane.reach.attaching, offers, lane.box_bytes(), true, lane.reach.long_slices};
-}
-
 }  // namespace
 
 Offer offer_of(const Lane& lane, int peer) {
@@ -134,10 +130,14 @@ void enter_with_offer(Lane& lane, const Task& task, const Offer& offer) {
   lane.enter(task.call, task.number, nullptr, 0);
 }
 
+Route route_past_mailbox(const Lane& lane, const Call& call, const Offers& offers) {
+  return route_of({call, lane.shape(), lane.reach.attaching, offers, lane.box_bytes(), true, lane.reach.long_slices});
+}
+
 Route route_by_offers(Lane& lane, const Call& call) {
   lane.reach.last_offers = offers_of_all(lane, call);
   if (!lane.reach.last_offers.all_read) lane.reach.attaching.is_open = false;
-  const Route route = route_of(facts_past_mailbox(lane, call, lane.reach.last_offers));
+  const Route route = route_past_mailbox(lane, call, lane.reach.last_offers);
   // From the next call on, since ranks may have put the first slice of this one ahead.
   lane.reach.long_slices = lane.reach.last_offers.any_waits_long;
   return route;
@@ -146,7 +146,7 @@ Route route_by_offers(Lane& lane, const Call& call) {
 Route route_without_attach(const Lane& lane, const Call& call) {
   Offers offers = lane.reach.last_offers;
   offers.all_read = false;
-  return route_of(facts_past_mailbox(lane, call, offers));
+  return route_past_mailbox(lane, call, offers);
 }
 
 }  // namespace fccl::core

@@ -9,6 +9,7 @@ namespace fccl::core {
 
 class Lane;
 struct Call;
+struct Offers;
 struct Route;
 struct Task;
 
@@ -41,6 +42,9 @@ void enter_with_offer(Lane& lane, const Task& task, const Offer& offer);
 // Returns the route that the offers of all ranks select. All ranks must have entered. For a mapped route it also stores the
 // addresses of all ranks' buffers in the lane.
 Route route_by_offers(Lane& lane, const Call& call);
+
+// Returns the route of a call past the mailbox that some offers would select.
+Route route_past_mailbox(const Lane& lane, const Call& call, const Offers& offers);
 
 // Returns the route of a call that all ranks have entered, when a rank could not read its peers' memory.
 Route route_without_attach(const Lane& lane, const Call& call);

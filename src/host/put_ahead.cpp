@@ -10,18 +10,14 @@
 namespace fccl::core {
 namespace {
 
-Route route_by(const Offers& offers, const Lane& lane, const Call& call) {
-  return route_of({call, lane.shape(), lane.reach.attaching, offers, lane.box_bytes(), true, lane.reach.long_slices});
-}
-
 // Returns the route if the peers offer all that could make it another than the ring. An input in no arena is never mapped; one
 // in an arena still goes by the ring if peers map it, where it is short and in place.
 Route route_at_best(const Lane& lane, const Call& call, const Offer& offer) {
   const bool in_place = offer.in_place;
   const Offers mapped{
       .all_read = true, .all_in_place = in_place, .any_in_place = in_place, .mapped = true, .outputs_mapped = true};
-  const Route best = route_by({.all_read = true, .all_in_place = true}, lane, call);
-  return offer.input == kNotInArena || best.path != Path::ring ? best : route_by(mapped, lane, call);
+  const Route best = route_past_mailbox(lane, call, {.all_read = true, .all_in_place = true});
+  return offer.input == kNotInArena || best.path != Path::ring ? best : route_past_mailbox(lane, call, mapped);
 }
 
 SlicedInput input_by(const Route& route, const Call& call, int ranks) {
@@ -49,7 +45,7 @@ void put_ahead(Lane& lane, const Call& call, const Offer& offer) {
   const Route route = route_at_best(lane, call, offer);
   if (route.path != Path::ring) return;
   const SlicedInput input = input_by(route, call, lane.ranks());
-  const bool in_pairs = row.needs_pair_slots() && route.variant != Variant::of_two;
+  const bool in_pairs = puts_in_pairs(route, row);
   const SlotRing ring = in_pairs ? lane.slots.pair_ring(input.longest_slice()) : lane.slots.gather_ring(input.longest_slice());
   if (!is_free(lane, ring, in_pairs)) return;
   take_slots(lane, route, call.signature);

@@ -23,18 +23,28 @@ inline void put_for_peers(Lane& lane, const SlicedInput& input, const SlotRing& 
   lane.my_board().published.publish(slice + 1);
 }
 
+// Returns true if a peer takes what the rank gives.
+inline bool gives_to_peers(const Signature& signature, int rank) {
+  const Collective& row = signature.row();
+  return row.gives(rank, signature.root) && (row.takers == Who::all || rank != signature.root);
+}
+
 // Returns true if the rank puts slices on a route by the ring. The shards of a Reduce go to all ranks.
 inline bool puts_slices(const Lane& lane, const Signature& signature) {
   const Collective& row = signature.row();
-  if (row.reduces && row.takers == Who::root && lane.ranks() > 2) return true;
-  return row.gives(lane.rank(), signature.root) && (row.takers == Who::all || lane.rank() != signature.root);
+  return (row.reduces && row.takers == Who::root && lane.ranks() > 2) || gives_to_peers(signature, lane.rank());
+}
+
+// Returns true if ranks put the slices of their inputs into the slots of pairs.
+inline bool puts_in_pairs(const Route& route, const Collective& row) {
+  return row.needs_pair_slots() && route.variant != Variant::of_two;
 }
 
 // Takes the memory of the slots in which the rank writes on a route by the ring. Init's own calls leave it alone, since many
 // communicators never make a long call.
 inline void take_slots(Lane& lane, const Route& route, const Signature& signature) {
   if (signature.issuer != Issuer::user || !puts_slices(lane, signature)) return;
-  const bool in_pairs = signature.row().needs_pair_slots() && route.variant != Variant::of_two;
+  const bool in_pairs = puts_in_pairs(route, signature.row());
   if (in_pairs) lane.slots.take_memory(lane.rank(), true);
   if (!in_pairs || route.variant == Variant::shards) lane.slots.take_memory(lane.rank(), false);
 }
